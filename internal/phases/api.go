@@ -47,7 +47,7 @@ const (
 // Quiet keeps the Kubernetes libraries from writing to stderr.
 func Quiet() { clients.Quiet() }
 
-// DryRun makes a plan that looks at everything and changes nothing: preflight runs as it is, then every step is
+// DryRun makes a plan that inspects everything and changes nothing: preflight runs as it is, then every step is
 // asked whether its work is done, and the changes of one that says no are announced and not made. What comes after a
 // change that was not made cannot always be told: such a step counts as changed, with what it announced until then.
 // Nothing is tried twice, proved or undone.

@@ -49,7 +49,7 @@ func TestAServerThatAKilledRunLeftOut(t *testing.T) {
 		}
 		return out
 	}
-	b, _ := rehearse(t, l, phases.Deploy)
+	b, _ := dryRun(t, l, phases.Deploy)
 	if got := back(b); !slices.Equal(got, []string{"lb change.balancer-up m2"}) {
 		t.Errorf("the plan: %q", got)
 	}

@@ -42,9 +42,9 @@ func outOfTurn(l *phasestest.Lab) []string {
 	return out
 }
 
-// TestAChangedBinaryTakesEffectInTurn: a bundle of the same version with other bytes restarts what executes them, on
-// one node at a time; until a node's turn a crash there starts the bytes that ran.
-func TestAChangedBinaryTakesEffectInTurn(t *testing.T) {
+// TestAChangedBinaryTakesEffectOnOneNodeAtATime: a bundle of the same version with other bytes restarts what executes
+// them, on one node at a time; until its restart a crash there starts the bytes that ran.
+func TestAChangedBinaryTakesEffectOnOneNodeAtATime(t *testing.T) {
 	long(t)
 	t.Parallel()
 	shape := phasestest.Shape{Masters: 3, Workers: 1, Balancer: true}
@@ -75,7 +75,7 @@ func TestAChangedBinaryTakesEffectInTurn(t *testing.T) {
 		t.Fatal(err, sum.Failed)
 	}
 	if len(early) > 0 {
-		t.Errorf("out of turn: %v", early[0])
+		t.Errorf("at the same time: %v", early[0])
 	}
 	for name, n := range l.Nodes {
 		for _, unit := range runners {
@@ -299,7 +299,7 @@ func TestAPlanOfAChangedBinaryNamesBothVersions(t *testing.T) {
 	l := deployed(t, workers(1))
 	before := tree(t, l)
 	must(t, l.Rebuild("again"))
-	b, _ := rehearse(t, l, phases.Deploy)
+	b, _ := dryRun(t, l, phases.Deploy)
 	is, err := os.Readlink(l.Nodes["w1"].Path("/usr/local/bin/kubelet"))
 	must(t, err)
 	version := strings.Split(strings.TrimPrefix(is, l.Nodes["w1"].Path("/opt/eggo")), "/")[1]
@@ -405,8 +405,8 @@ func TestWhatOthersPutBesideAVersionStays(t *testing.T) {
 	}
 }
 
-// TestALinkIsNotSwitchedWhereOthersMayWrite: its directory is inspected again in the service's turn, not only when the
-// version came.
+// TestALinkIsNotSwitchedWhereOthersMayWrite: its directory is inspected again when the service is restarted, not only
+// when the version came.
 func TestALinkIsNotSwitchedWhereOthersMayWrite(t *testing.T) {
 	t.Parallel()
 	l := deployed(t, workers(1))
@@ -433,7 +433,7 @@ func TestALinkIsNotSwitchedWhereOthersMayWrite(t *testing.T) {
 	}
 }
 
-// TestAVersionThatIsGoneIsNotSwitchedTo: what runs goes on.
+// TestAVersionThatIsGoneIsNotSwitchedTo: what runs keeps running.
 func TestAVersionThatIsGoneIsNotSwitchedTo(t *testing.T) {
 	t.Parallel()
 	l := deployed(t, workers(1))

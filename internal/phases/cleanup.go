@@ -34,11 +34,11 @@ func CleanNodes(env Env, nodes []config.Node, purge bool) *engine.Plan {
 func (r *run) cleanup(cl *cleanup.Cleanup, then ...*engine.Step) *engine.Plan {
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseClean})
 	r.hooks.Before(b, plan.PhaseClean)
-	b.Add(preflight.Steps(r.Nodes, nil, r.judgeCleanup)...)
+	b.Add(preflight.Steps(r.Nodes, nil, r.checkCleanup)...)
 	before := cl.InOrder(b)
 	var scripts []*engine.Step
 	for _, n := range r.Cluster.Nodes {
-		steps, around := r.cleanAround(cl, n, cleanup.Options{Needs: plan.Verdict(), Services: before(n)})
+		steps, around := r.cleanAround(cl, n, cleanup.Options{Needs: plan.Checked(), Services: before(n)})
 		b.Add(steps...)
 		scripts = append(scripts, around...)
 	}

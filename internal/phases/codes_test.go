@@ -200,7 +200,7 @@ func TestALeaveThatIsRefused(t *testing.T) {
 		}
 		return nil
 	}
-	wantFault(t, r.judgeLeave(false)(t.Context()), "preflight.failed", "", "")
+	wantFault(t, r.checkRemoval(false)(t.Context()), "preflight.failed", "", "")
 	if f := found["error preflight.leave-alive"]; f.Node != "w2" || f.Args["cause"] != "no route to host" {
 		t.Errorf("%+v", found)
 	}
@@ -232,7 +232,7 @@ func TestARestoreThatIsRefused(t *testing.T) {
 			c.spoil(r)
 			var all []event.Finding
 			r.Emit = func(e event.Event) error { all = append(all, e.(event.Finding)); return nil }
-			err := r.judgeRestore(t.Context(), &SnapshotFile{Size: 1 << 20})
+			err := r.checkRestore(t.Context(), &SnapshotFile{Size: 1 << 20})
 			if got := strings.Join(codes(all), " "); got != c.want || (err != nil) != strings.HasPrefix(got, "error") {
 				t.Errorf("%s, %v", got, err)
 			}
@@ -251,7 +251,7 @@ func TestAStateDirectoryThatIsDamaged(t *testing.T) {
 	put("restore.json", `{"SHA256":`)
 	_, err := Restore(*r.Env, &SnapshotFile{})
 	wantFault(t, err, "state.read", "", "restore.json")
-	if got := r.judged(t, preflight.Deploy(), worker); !slices.Contains(got, "error state.read") {
+	if got := r.findings(t, preflight.Deploy(), worker); !slices.Contains(got, "error state.read") {
 		t.Error(got)
 	}
 }

@@ -21,7 +21,7 @@ func Deploy(env Env) *engine.Plan {
 	o := r.options()
 	o.Skip = r.Skip
 	b := plan.New(o, r.deployPhases()...)
-	r.deploy(b, preflight.Accept(r.Env, r.judge))
+	r.deploy(b, preflight.Accept(r.Env, r.checkDeploy))
 	return b.Plan()
 }
 
@@ -58,12 +58,12 @@ func (r *run) deployPhases() []plan.Phase {
 	return slices.DeleteFunc(out, func(ph plan.Phase) bool { return ph.ID == plan.PhaseBalancer })
 }
 
-// deploy adds the work of a deploy after a preflight with this judge: hooks of the command line before anything is
+// deploy adds the work of a deploy after a preflight with this check: hooks of the command line before anything is
 // touched and after everything is proven; scripts of deploy.yaml on each node before its services and when it is in the
 // cluster.
-func (r *run) deploy(b *plan.Builder, judge func(context.Context) error, more ...string) {
+func (r *run) deploy(b *plan.Builder, check func(context.Context) error, more ...string) {
 	r.hooks.Before(b, plan.PhaseInfra)
-	b.Add(preflight.Steps(r.Nodes, r.Sources(), judge, more...)...)
+	b.Add(preflight.Steps(r.Nodes, r.Sources(), check, more...)...)
 	b.Add(r.infrastructure()...)
 	before := map[string][]*engine.Step{} // the scripts before the services of a node
 	for _, n := range r.Cluster.Nodes {

@@ -17,7 +17,7 @@ import (
 // RepoInstall is the script that installs packages from a machine's own repositories.
 var RepoInstall = packages.InstallScript
 
-// CheckTarget looks at the place of one file of a list of deploy.yaml, on the machine.
+// CheckTarget inspects the place of one file of a list of deploy.yaml, on the machine.
 func CheckTarget(ctx context.Context, nd *node.Node, file string) error {
 	r := newRun(Env{Cluster: &config.Cluster{}})
 	return r.CheckTargets(ctx, nd, []payload.Placed{{File: file, Use: nodepath.Listed}})
@@ -28,6 +28,6 @@ func DeployWith(env Env, more func(*nodes.Nodes) []*engine.Step) *engine.Plan {
 	r := newRun(env)
 	b := plan.New(r.options(), r.deployPhases()...)
 	b.Add(more(r.Nodes)...)
-	r.deploy(b, preflight.Accept(r.Env, r.judge))
+	r.deploy(b, preflight.Accept(r.Env, r.checkDeploy))
 	return b.Plan()
 }

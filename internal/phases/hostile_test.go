@@ -26,7 +26,7 @@ import (
 // it.
 const hostile = "x'\"$(touch PWNED1)`touch PWNED2`;touch PWNED3 & touch PWNED4|<>*?~#\\ -n %s ${IFS}"
 
-// forgiving is a node on which every script seems to succeed, so that a plan's steps go on to their last script.
+// forgiving is a node on which every script seems to succeed, so that a plan's steps continue to their last script.
 type forgiving struct {
 	*phasestest.Node
 	t    *testing.T
@@ -48,7 +48,7 @@ func (f forgiving) Run(ctx context.Context, c shell.Command) (shell.Result, erro
 		f.t.Errorf("not a script: %v: %s\n%s", err, out, c.Script)
 	}
 	f.w.does(c.Script)
-	// A script has its own time: where its step is given up it goes on to its end.
+	// A script has its own time: where its step is given up it continues to its end.
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	r, err := f.Node.Run(own, c)

@@ -28,7 +28,7 @@ func Delete(env Env, l Leaving) *engine.Plan {
 	hooks := r.hooks.Steps(l.Nodes, plan.PhaseDrain, false)
 	drains := len(hooks) > 0 || slices.ContainsFunc(l.Nodes, nodes.IsKubelet)
 	b := plan.New(o, r.deletePhases(rm, drains)...)
-	empty := slices.Concat(hooks, rm.Drain(append(plan.Verdict(), barrier(b, "hooks.before", hooks)...)))
+	empty := slices.Concat(hooks, rm.Drain(append(plan.Checked(), barrier(b, "hooks.before", hooks)...)))
 	drained := barrier(b, "drain.done", empty)
 	b.Gate(func(phase, _ string) []string {
 		if phase == plan.PhaseDrain {
@@ -36,8 +36,8 @@ func Delete(env Env, l Leaving) *engine.Plan {
 		}
 		return drained
 	})
-	judge := preflight.Accept(r.Env, r.judge, r.judgeLeave(l.Force))
-	r.deploy(b, judge, plan.IDs(plan.PhasePreflight, "facts", l.Nodes)...)
+	check := preflight.Accept(r.Env, r.checkDeploy, r.checkRemoval(l.Force))
+	r.deploy(b, check, plan.IDs(plan.PhasePreflight, "facts", l.Nodes)...)
 	var rest []string // what the rest of the cluster is brought to before anybody goes
 	for _, phase := range []string{
 		plan.PhaseInfra, plan.PhaseEtcd, plan.PhaseControl, plan.PhaseBalancer, plan.PhaseBootstrap,
@@ -62,7 +62,8 @@ func Delete(env Env, l Leaving) *engine.Plan {
 	return b.Plan()
 }
 
-// deletePhases are those of a deploy and of the leave: the last checks look at the cluster when the nodes have left.
+// deletePhases are those of a deploy and of the removal: the last checks inspect the cluster when the nodes are
+// removed.
 func (r *run) deletePhases(rm *remove.Removal, drains bool) []plan.Phase {
 	var out []plan.Phase
 	for _, ph := range r.deployPhases() {

@@ -132,7 +132,7 @@ func TestARehearsalOfComingsAndGoings(t *testing.T) {
 		t.Fatal(err, sum.Failed)
 	}
 
-	b, _ := rehearse(t, l, phases.Deploy) // of the longer file: join
+	b, _ := dryRun(t, l, phases.Deploy) // of the longer file: join
 	for host, want := range map[string][]string{"m3": {"change.claim", "change.start", "change.etcd-add"},
 		"w2": {"change.claim", "change.start"}, "m1": {"change.hosts"}, "lb": {"change.hosts", "change.file"}} {
 		for _, key := range want {
@@ -143,7 +143,7 @@ func TestARehearsalOfComingsAndGoings(t *testing.T) {
 	}
 
 	deploy(t, l)
-	b, _ = rehearse(t, l, leaving("m1", "w2"))
+	b, _ = dryRun(t, l, leaving("m1", "w2"))
 	for host, want := range map[string][]string{"m1": {"change.undo-services", "change.undo-files"},
 		"w2": {"change.undo-services"}, "m2": {"change.hosts", "change.file"}, "lb": {"change.file"}} {
 		for _, key := range want {
@@ -158,7 +158,7 @@ func TestARehearsalOfComingsAndGoings(t *testing.T) {
 		}
 	}
 
-	b, _ = rehearse(t, l, func(e phases.Env) *engine.Plan {
+	b, _ = dryRun(t, l, func(e phases.Env) *engine.Plan {
 		e.RenewBefore = time.Now().Add(time.Hour)
 		return phases.Deploy(e)
 	})
@@ -167,8 +167,8 @@ func TestARehearsalOfComingsAndGoings(t *testing.T) {
 			t.Errorf("renew: nothing is restarted on %s: %v", host, changes(b, host))
 		}
 	}
-	if _, sum := rehearse(t, l, phases.Deploy); len(sum.Changed) > 0 {
-		t.Error("what was only rehearsed left a mark:", sum.Changed)
+	if _, sum := dryRun(t, l, phases.Deploy); len(sum.Changed) > 0 {
+		t.Error("what was only a dry run left a mark:", sum.Changed)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestHooksOfALeave(t *testing.T) {
 }
 
 // TestTheNextControlPlaneIsAskedWhenOneDies: the API server that a run talks to ends in the middle of a drain, and the
-// run goes on with another one, which is no less than the first.
+// run continues with another one, which is no less than the first.
 func TestTheNextControlPlaneIsAskedWhenOneDies(t *testing.T) {
 	long(t)
 	t.Parallel()

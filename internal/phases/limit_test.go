@@ -74,7 +74,7 @@ func TestALimitKeepsToItsNodes(t *testing.T) {
 	if got := changed(before, tree(t, l)); len(got) != 1 || !strings.Contains(got[0], "w1") {
 		t.Error(got)
 	}
-	b, sum := rehearse(t, l, limitedTo("w2"))
+	b, sum := dryRun(t, l, limitedTo("w2"))
 	if !slices.Equal(sum.Changed, []string{"bootstrap.proxy/w2"}) || len(changes(b, "w1")) > 0 {
 		t.Error(sum.Changed, cmp.Diff([]string{}, changes(b, "w1")))
 	}

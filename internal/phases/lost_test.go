@@ -25,7 +25,7 @@ func TestADeployYamlThatLacksWhatTheClusterHasIsRefused(t *testing.T) {
 	saved.Nodes = append(saved.Nodes, config.Node{Name: "w9", IP: saved.Nodes[1].IP.Next().Next().Next(),
 		Roles: []bundle.Role{bundle.Worker}})
 	saved.Nodes[1].Roles = append(slices.Clone(saved.Nodes[1].Roles), bundle.Etcd)
-	// One that was a worker too, and would go on being one behind everybody's back.
+	// One that was a worker too, and would remain one behind everybody's back.
 	shorter := *l.Cluster
 	shorter.Nodes = slices.Clone(l.Cluster.Nodes)
 	shorter.Nodes[2].Roles = []bundle.Role{bundle.LoadBalancer}

@@ -31,12 +31,12 @@ type Machine struct {
 	Kubelet     string   `json:"kubelet,omitempty"`         // version that runs
 }
 
-// Preflight plans a look at every machine and the verdict on what was seen. machines gives what was seen, when the plan
-// has run.
+// Preflight plans an inspection of every machine and the result of the checks. machines gives what was seen, when the
+// plan has run.
 func Preflight(env Env) (p *engine.Plan, machines func() []Machine) {
 	r := newRun(env)
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true})
-	b.Add(preflight.Steps(r.Nodes, r.Sources(), preflight.Accept(r.Env, r.judge))...)
+	b.Add(preflight.Steps(r.Nodes, r.Sources(), preflight.Accept(r.Env, r.checkDeploy))...)
 	return b.Plan(), func() []Machine {
 		var out []Machine
 		for _, n := range env.Cluster.Nodes {
@@ -61,7 +61,7 @@ func machine(n config.Node, f *facts.Facts) Machine {
 	return m
 }
 
-// Probe looks at one machine by itself: what it is, and what preflight would say of it whatever the others and the
+// Probe inspects one machine by itself: what it is, and what preflight would say of it whatever the others and the
 // bundles are. Nothing is changed. Of env it needs Cluster, Connect, Emit and Now.
 func Probe(ctx context.Context, env Env, n config.Node) (Machine, *facts.Facts, []event.Finding, error) {
 	r := newRun(env)

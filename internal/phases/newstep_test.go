@@ -53,7 +53,7 @@ func TestAStepIsAFunctionAndItsTitle(t *testing.T) {
 		}
 		return err == nil
 	}
-	if b, sum := rehearse(t, l, with); !slices.Contains(sum.Changed, "infrastructure.beard/w1") ||
+	if b, sum := dryRun(t, l, with); !slices.Contains(sum.Changed, "infrastructure.beard/w1") ||
 		!slices.Contains(changes(b, "w1"), "change.file") {
 		t.Errorf("a dry run would change %v", sum.Changed)
 	}

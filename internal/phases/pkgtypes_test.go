@@ -26,7 +26,7 @@ func TestManifestsByURL(t *testing.T) {
 	r := newTestRun()
 	r.Cluster.Packages[workerRole] = []config.Package{{Name: srv.URL + "/good.yaml", Type: "yaml"},
 		{Name: srv.URL + "/bad.yaml", Type: "yaml"}, {Name: srv.URL + "/none.yaml", Type: "yaml"}}
-	got := slices.DeleteFunc(r.judged(t, preflight.Deploy(), worker),
+	got := slices.DeleteFunc(r.findings(t, preflight.Deploy(), worker),
 		func(c string) bool { return c != "error preflight.manifest" })
 	if len(got) != 2 {
 		t.Error(got)

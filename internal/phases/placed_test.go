@@ -23,7 +23,7 @@ import (
 )
 
 // What a machine makes of a place is found out on it, right before anything is written there.
-func TestAPlaceIsLookedAtOnTheMachine(t *testing.T) {
+func TestAPlaceIsInspectedOnTheMachine(t *testing.T) {
 	t.Parallel()
 	listed := func(l *phasestest.Lab, dst string) {
 		l.Cluster.Packages[bundle.Worker] = []config.Package{{Name: "kube-flannel.yml", Type: "file", Dst: dst,

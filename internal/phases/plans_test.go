@@ -214,7 +214,7 @@ func TestPlansAreWhatTheyWere(t *testing.T) {
 	single := list("masters", "m", 1, 11) + list("nodes", "m", 1, 11)
 	three := list("masters", "m", 3, 11) + list("nodes", "w", 2, 21) +
 		"loadbalance: {name: lb, ip: 192.0.2.41, port: 22, arch: amd64, bind-port: 8443}\n"
-	apart := list("masters", "m", 2, 11) + list("nodes", "w", 1, 21) + list("etcds", "e", 3, 31)
+	separate := list("masters", "m", 2, 11) + list("nodes", "w", 1, 21) + list("etcds", "e", 3, 31)
 	for name, shape := range map[string]struct {
 		text    string
 		change  func(*config.Cluster)
@@ -224,7 +224,8 @@ func TestPlansAreWhatTheyWere(t *testing.T) {
 	}{
 		"one":   {single, nil, "m1", nil, []string{"deploy", "deploy-hooks", "cleanup", "restore"}},
 		"three": {three, nil, "w1", []string{"w1", "m3"}, nil},
-		"apart": {apart, nil, "m1", []string{"e3"}, []string{"deploy", "cleanup", "restore", "snapshot", "delete-e3"}},
+		"apart": {separate, nil, "m1", []string{"e3"},
+			[]string{"deploy", "cleanup", "restore", "snapshot", "delete-e3"}},
 		"everything": {three, everything, "w2", []string{"w2"}, []string{
 			"deploy", "deploy-hooks", "deploy-limit", "cleanup", "cleanup-hooks-purge", "delete-w2",
 		}},

@@ -36,7 +36,7 @@ func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
 			if ok {
 				t.Errorf("%s: %s", at, got)
 			}
-			if c := r.judged(t, preflight.Bundle(), master); !slices.Contains(c,
+			if c := r.findings(t, preflight.Bundle(), master); !slices.Contains(c,
 				"error bundle.no-addon") {
 				t.Errorf("%s: %v", at, c)
 			}
@@ -45,7 +45,7 @@ func TestTheManifestThatNetworkYamlPathNames(t *testing.T) {
 		if got != want || !ok {
 			t.Errorf("%s: %s", at, got)
 		}
-		if c := r.judged(t, preflight.Bundle(), master); len(c) > 0 {
+		if c := r.findings(t, preflight.Bundle(), master); len(c) > 0 {
 			t.Errorf("%s: %v", at, c)
 		}
 	}

@@ -131,7 +131,7 @@ func TestPortsAreOpenedAndClosedAgain(t *testing.T) {
 		len(lines(t, w1.State("ufw"))) != len(wantUFW)-1 {
 		t.Error("still open:", lines(t, w1.State("ufw")))
 	}
-	// Somebody else's reload of the rules is mended.
+	// Somebody else's reload of the rules is fixed.
 	put(t, m1.State("firewalld/run.trusted"), "")
 	deploy(t, l)
 	if diff := cmp.Diff([]string{"source=10.200.0.0/16"}, lines(t, m1.State("firewalld/run.trusted"))); diff != "" {

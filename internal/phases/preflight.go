@@ -16,16 +16,16 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 )
 
-// judge tells everything that would go wrong, and what will be opened in firewalls.
-func (r *run) judge(ctx context.Context) error {
+// checkDeploy reports everything that would go wrong, and what will be opened in firewalls.
+func (r *run) checkDeploy(ctx context.Context) error {
 	found := preflight.Run(ctx, r.checked(r.Cluster.Nodes), preflight.Deploy())
-	if err := r.host.TellPorts(plan.Verdict()[0]); err != nil {
+	if err := r.host.TellPorts(plan.Checked()[0]); err != nil {
 		return err
 	}
 	return preflight.Tell(r.Emit, found)
 }
 
-// checked is what checks of nodes judge by.
+// checked is what checks of nodes work with.
 func (r *run) checked(asked []config.Node) *preflight.Input {
 	rt := r.runtimes.Runtime()
 	return &preflight.Input{
@@ -54,8 +54,8 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 	}
 }
 
-// judgeLeave refuses a leave that the cluster would not survive, before anything is touched.
-func (r *run) judgeLeave(force bool) func(context.Context) error {
+// checkRemoval refuses a leave that the cluster would not survive, before anything is touched.
+func (r *run) checkRemoval(force bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := r.ReadPKI(ctx); err != nil {
 			return err
@@ -84,8 +84,8 @@ func (r *run) etcdMembers(ctx context.Context) ([]preflight.Member, error) {
 	return out, err
 }
 
-// judgeRestore refuses what would end in half a restore.
-func (r *run) judgeRestore(ctx context.Context, snap *SnapshotFile) error {
+// checkRestore refuses what would end in half a restore.
+func (r *run) checkRestore(ctx context.Context, snap *SnapshotFile) error {
 	in := r.checked(r.Cluster.Nodes)
 	in.Snapshot = preflight.Snapshot{Path: snap.Path, Size: snap.Size,
 		Foreign: func(ctx context.Context) (bool, error) {
@@ -97,7 +97,7 @@ func (r *run) judgeRestore(ctx context.Context, snap *SnapshotFile) error {
 	return preflight.Tell(r.Emit, preflight.Run(ctx, in, preflight.Restore()))
 }
 
-// judgeCleanup refuses to take down another cluster, and what could not be taken down.
-func (r *run) judgeCleanup(ctx context.Context) error {
+// checkCleanup refuses to take down another cluster, and what could not be taken down.
+func (r *run) checkCleanup(ctx context.Context) error {
 	return preflight.Tell(r.Emit, preflight.Run(ctx, r.checked(r.Cluster.Nodes), preflight.Cleanup()))
 }

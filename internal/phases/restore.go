@@ -20,7 +20,7 @@ func Restore(env Env, snap *SnapshotFile) (*engine.Plan, error) {
 	b := plan.New(r.options(),
 		plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseRestore},
 		plan.Phase{ID: plan.PhaseCheck})
-	b.Add(preflight.Steps(r.Nodes, nil, func(ctx context.Context) error { return r.judgeRestore(ctx, snap) })...)
+	b.Add(preflight.Steps(r.Nodes, nil, func(ctx context.Context) error { return r.checkRestore(ctx, snap) })...)
 	b.Add(re.Prepare()...)
 	b.Add(re.Exchange()...)
 	b.Add(re.ComeBack(r.control.Ready)...)

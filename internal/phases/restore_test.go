@@ -106,9 +106,9 @@ func TestARestoreKeepsTheOldDataAndEverythingRunsAgain(t *testing.T) {
 	}
 }
 
-// TestARestoreThatWasCutOffGoesOn: each change in turn is the last one that is made; the same command then finishes,
-// with one copy of the old data and the old data in it.
-func TestARestoreThatWasCutOffGoesOn(t *testing.T) {
+// TestARestoreThatWasInterruptedContinues: each change in turn is the last one that is made; the same command then
+// finishes, with one copy of the old data and the old data in it.
+func TestARestoreThatWasInterruptedContinues(t *testing.T) {
 	t.Parallel()
 	l := deployed(t, workers(0))
 	s := saved(t, l)
@@ -239,7 +239,7 @@ func TestThePlanOfARestoreSaysWhatStopsAndStarts(t *testing.T) {
 	t.Parallel()
 	l := deployed(t, workers(1))
 	s := saved(t, l)
-	b, _ := rehearse(t, l, func(e phases.Env) *engine.Plan {
+	b, _ := dryRun(t, l, func(e phases.Env) *engine.Plan {
 		p, err := phases.Restore(e, s)
 		if err != nil {
 			t.Error(err)

@@ -33,7 +33,7 @@ func TestShapesConvergeAndLeaveNothing(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]phasestest.Shape{
 		"stacked behind a balancer": {Masters: 3, Workers: 1, Balancer: true},
-		"five and etcd apart":       {Masters: 5, Etcds: 3, Workers: 1, Balancer: true},
+		"five and separate etcd":    {Masters: 5, Etcds: 3, Workers: 1, Balancer: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && s.Masters > 3 {

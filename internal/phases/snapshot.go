@@ -17,7 +17,7 @@ func Snapshot(env Env, path string) *engine.Plan {
 	r := newRun(env)
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseSnapshot})
 	for _, n := range env.Cluster.With(bundle.Etcd) {
-		b.Add(preflight.Look(r.Nodes, n))
+		b.Add(preflight.Inspect(r.Nodes, n))
 	}
 	s := plan.Step(plan.PhaseSnapshot, "save", "", b.IDs(plan.PhasePreflight, ""))
 	s.Timeout = 30 * time.Minute

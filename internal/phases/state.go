@@ -27,11 +27,11 @@ import (
 type run struct {
 	// Every area works with these, and has no other way to a node, a certificate or an API server.
 	*Env
-	*nodes.Nodes     // connections, facts, staged bundles, why a node could not be looked at, who is skipped
+	*nodes.Nodes     // connections, facts, staged bundles, why a node could not be inspected, who is skipped
 	*payload.Payload // what nodes get of their bundles; nothing is kept
 	*certs.Certs     // CAs and certificates, read or made once
 	*clients.Clients // the API client, and which control plane answered last
-	*rolling.Rolling // whose turn it is to restart a component, and which restarts are not proven
+	*rolling.Rolling // which node restarts a component, and which restarts are not verified
 
 	// The areas, each with the steps that it adds to a plan.
 	host     *host.Host

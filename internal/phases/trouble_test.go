@@ -93,7 +93,7 @@ func TestEveryStepMayRunTwice(t *testing.T) {
 
 func TestAFileOfSomebodyElseIsNotOverwritten(t *testing.T) {
 	t.Parallel()
-	const early = "preflight.verdict" // programs and units are looked for before anything is touched
+	const early = "preflight.verdict" // programs and units are searched for before anything is touched
 	for path, step := range map[string]string{
 		"/usr/local/bin/kubelet":              early,
 		"/etc/sysctl.d/99-zz-eggo.conf":       "infrastructure.system/m1",

@@ -26,8 +26,8 @@ func manifest() *bundle.Manifest { return nodestest.Manifest() }
 
 func good(n config.Node) *facts.Facts { return nodestest.Good(n) }
 
-// judged is what preflight finds by checks of these.
-func (r *run) judged(t *testing.T, checks []preflight.Check, n config.Node) []string {
+// findings is what preflight finds by checks of these.
+func (r *run) findings(t *testing.T, checks []preflight.Check, n config.Node) []string {
 	t.Helper()
 	return codes(preflight.Run(t.Context(), r.checked([]config.Node{n}), checks))
 }

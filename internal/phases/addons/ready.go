@@ -13,7 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// Ready looks at every workload of the namespaces that we and the addons made.
+// Ready inspects every workload of the namespaces that we and the addons made.
 func (r *Addons) Ready(ctx context.Context) error {
 	ours, err := r.namespaces()
 	if err != nil {

@@ -83,7 +83,7 @@ func (n nginx) conf(port int, servers []server) []byte {
 }
 
 // unit starts nginx with our configuration and no other. It is started when nginx listens; a reload tries the new
-// configuration first and lets the connections that are open go on.
+// configuration first and lets the connections that are open continue.
 func (n nginx) unit() []byte {
 	program := systemd.ExecPath(n.program)
 	return []byte(`# Written by Eggo; removed by eggo-tui cleanup.

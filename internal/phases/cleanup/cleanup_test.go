@@ -19,7 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// cluster has a member of etcd, a control plane apart from it, a load balancer and a worker.
+// cluster has a member of etcd, a separate control plane, a load balancer and a worker.
 func cluster() *config.Cluster {
 	return &config.Cluster{Name: "test", Nodes: []config.Node{
 		{Name: "e", Roles: []bundle.Role{bundle.Etcd}}, {Name: "m", Roles: []bundle.Role{bundle.ControlPlane}},

@@ -109,7 +109,7 @@ func (r *Clients) EtcdClient(ctx context.Context, endpoints []string, via Dialer
 	if err != nil {
 		return nil, err
 	}
-	tries := uint(0) // etcd's own default, which goes on until the time is over
+	tries := uint(0) // etcd's own default, which continues until the time is over
 	if wait.Dry(ctx) {
 		tries = 1 // a dry run does not wait for an etcd that is not there yet
 	}

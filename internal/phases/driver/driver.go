@@ -16,8 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// Component of Kubernetes. Its text is the name that status and faults have for it, that of the turn in which it is
-// restarted (rolling.InTurn), and of its binary.
+// Component of Kubernetes. Its text is the name that status and faults have for it, that under which it is restarted
+// one node at a time (rolling.OneAtATime), and of its binary.
 type Component string
 
 // The components.
@@ -108,12 +108,13 @@ type Driver interface {
 	// Work. Certificates and programs are there before; the caller waits for what the component needs of others.
 
 	// Start has a component run as deploy.yaml says. One that runs is restarted only when something of it has changed,
-	// and then in its turn. ready returns when it works; with nil the driver asks the component's own health port. With
-	// kubeadm: the manifest by `kubeadm init phase`, the old one kept beside it; etcd and the API server have the
-	// kubelet's unit before them, and the images (Work.Needs); Proxy waits for the DaemonSet's pod.
+	// and then on one node at a time. ready returns when it works; with nil the driver asks the component's own health
+	// port. With kubeadm: the manifest by `kubeadm init phase`, the old one kept beside it; etcd and the API server
+	// have the kubelet's unit before them, and the images (Work.Needs); Proxy waits for the DaemonSet's pod.
 	Start(c Component, n config.Node, ready Ready) Work
-	// StartInTurn is Start for a caller that holds the component's turn, without a proof that it works.
-	StartInTurn(ctx context.Context, c Component, n config.Node, nd *node.Node) error
+	// StartLocked is Start for a caller that is already the only one to restart the component, without verifying that
+	// it works.
+	StartLocked(ctx context.Context, c Component, n config.Node, nd *node.Node) error
 	// Form tells a member of etcd, before its first start, with whom it begins. With kubeadm it is a patch of the
 	// manifest.
 	Form(ctx context.Context, n config.Node, nd *node.Node, f Formation) error

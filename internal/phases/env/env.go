@@ -48,7 +48,7 @@ type Env struct {
 	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see DryRun.
 	// StateDir is written to.
 	Dry bool
-	// RenewBefore, when it is set, has the leaf certificates that were issued before it issued anew.
+	// RenewBefore, when it is set, has leaf certificates reissued that were issued before it.
 	RenewBefore time.Time
 }
 

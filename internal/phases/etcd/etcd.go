@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	turn            = string(driver.Etcd) // in which members are restarted, and join
+	component       = string(driver.Etcd) // under which members are restarted, and join, one at a time
 	listPatience    = 90 * time.Second    // for the members to be ready before one is added
 	promotePatience = 15 * time.Minute    // for a learner to have all data
 )
@@ -45,7 +45,7 @@ func New(c *clients.Clients, p *payload.Payload, r *rolling.Rolling, d driver.Dr
 // members of a new cluster start side by side, for each waits for the quorum; so none is started before all can be.
 func (r *Etcd) Steps() []*engine.Step {
 	members := r.Cluster.With(bundle.Etcd)
-	certs := plan.Step(plan.PhaseEtcd, "certificates", "", plan.Verdict())
+	certs := plan.Step(plan.PhaseEtcd, "certificates", "", plan.Checked())
 	certs.Apply = r.EnsurePKI
 	ready := []string{certs.ID}
 	for _, n := range members {

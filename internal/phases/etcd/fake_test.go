@@ -204,7 +204,7 @@ func (f *fake) Start(_ driver.Component, n config.Node, _ driver.Ready) driver.W
 	}
 }
 
-func (f *fake) StartInTurn(_ context.Context, _ driver.Component, n config.Node, _ *node.Node) error {
+func (f *fake) StartLocked(_ context.Context, _ driver.Component, n config.Node, _ *node.Node) error {
 	return f.begin(n)
 }
 

@@ -112,7 +112,7 @@ func (r *Etcd) start(ctx context.Context, n config.Node, nd *node.Node,
 		if err := restart(ctx); err != nil || !r.isUnfinished(n.Name) {
 			return err
 		}
-		return r.InTurn(ctx, turn, n.Name, func(ctx context.Context) error { return r.promote(ctx, n) })
+		return r.OneAtATime(ctx, component, n.Name, func(ctx context.Context) error { return r.promote(ctx, n) })
 	}
 	formed := map[string]string{}
 	if r.forming() {
@@ -138,7 +138,7 @@ func (r *Etcd) start(ctx context.Context, n config.Node, nd *node.Node,
 		}
 		return r.form(ctx, n, nd, formed, restart)
 	}
-	return r.InTurn(ctx, turn, n.Name, func(ctx context.Context) error { return r.join(ctx, n, nd) })
+	return r.OneAtATime(ctx, component, n.Name, func(ctx context.Context) error { return r.join(ctx, n, nd) })
 }
 
 // form starts a member of a cluster that begins; it is started when the quorum is.
@@ -152,7 +152,7 @@ func (r *Etcd) form(ctx context.Context, n config.Node, nd *node.Node, formed ma
 
 // join adds a node's member to the cluster that is there, as a learner first, so that its data come before its vote
 // counts. A member that the cluster remembers but whose disk is empty is another one: it is removed and added again.
-// It holds the turn.
+// Its caller is the only one that changes the membership.
 func (r *Etcd) join(ctx context.Context, n config.Node, nd *node.Node) error {
 	var list []*pb.Member
 	if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) {
@@ -199,7 +199,7 @@ func (r *Etcd) join(ctx context.Context, n config.Node, nd *node.Node) error {
 	if err := r.Driver.Form(ctx, n, nd, driver.Formation{State: "existing", Members: members}); err != nil {
 		return err
 	}
-	if err := r.Driver.StartInTurn(ctx, driver.Etcd, n, nd); err != nil {
+	if err := r.Driver.StartLocked(ctx, driver.Etcd, n, nd); err != nil {
 		return err
 	}
 	return r.promote(ctx, n)

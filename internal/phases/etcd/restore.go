@@ -35,7 +35,7 @@ import (
 
 // revisionBump makes every revision of the restored store newer than what anybody has seen of the one before, and what
 // is older counts as compacted: whoever watches (API servers, kubelets, controllers) is told that its view is too old
-// and reads anew.
+// and reads again.
 const revisionBump = 1_000_000_000
 
 // Restore makes the whole etcd cluster again from a snapshot.
@@ -109,7 +109,7 @@ func (r *Restore) exchangedCount(ctx context.Context) (n int, err error) {
 // Prepare sends the snapshot and makes the new data of every member while the cluster runs; what cannot be made stops
 // nothing.
 func (r *Restore) Prepare() []*engine.Step {
-	begin := plan.Step(plan.PhaseRestore, "begin", "", plan.Verdict())
+	begin := plan.Step(plan.PhaseRestore, "begin", "", plan.Checked())
 	begin.Check = func(ctx context.Context) (bool, error) {
 		b, err := ReadBegun(r.StateDir)
 		if err != nil || b != r.begun {

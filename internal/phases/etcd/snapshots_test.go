@@ -110,7 +110,8 @@ func TestASnapshotThatNobodyGives(t *testing.T) {
 	}
 }
 
-// Where the control host cannot keep it, the data that would be lost stay; else the loss is reported and goes on.
+// Where the control host cannot keep it, the data that would be lost stay; else the loss is reported and the run
+// continues.
 func TestWhatIsLostIsSavedBefore(t *testing.T) {
 	f := newFake(t, "e1 e2")
 	gives(t, f)

@@ -87,7 +87,7 @@ func SpacePaths() []string {
 //go:embed facts.sh
 var factsScript string
 
-// Places are what Gather looks at on the machine.
+// Places are what Gather reads on the machine.
 type Places struct {
 	CA, EtcdCA string            // certificates of a cluster's authorities
 	Kubeconfig string            // the kubelet's own, when it has joined

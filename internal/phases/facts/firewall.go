@@ -14,7 +14,7 @@ type Firewall struct {
 	All    bool       // it lets everything in
 	Unsure bool       // it has rules whose effect is not told here
 	Zone   string     // of firewalld: where the node's address is
-	Kept   *Firewall  // of firewalld: what the zone lets in after it is started anew
+	Kept   *Firewall  // of firewalld: what the zone lets in after it is restarted
 	Chains []chainRef // of a packet filter: those that refuse
 }
 

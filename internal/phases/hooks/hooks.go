@@ -95,7 +95,7 @@ func (r *Hooks) Steps(nodes []config.Node, phase string, after bool) []*engine.S
 			if !h.On(n) || len(r.Limit) > 0 && !slices.Contains(r.Limit, n.Name) {
 				continue
 			}
-			s := plan.Step(phase, h.Type+"-"+strconv.Itoa(i+1), n.Name, plan.Verdict())
+			s := plan.Step(phase, h.Type+"-"+strconv.Itoa(i+1), n.Name, plan.Checked())
 			s.Title = event.M("step.hook", "hook", h.Name)
 			if last[n.Name] != "" { // in their order
 				s.Needs = append(s.Needs, last[n.Name])

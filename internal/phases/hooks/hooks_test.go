@@ -89,15 +89,15 @@ func TestHooksOfANodeRunInTheirOrder(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	const verdict = "<preflight.verdict"
-	if got, want := outline(false), "cluster-prehook-1/m1"+verdict+" cluster-prehook-1/w1"+verdict+
+	const checked = "<preflight.verdict"
+	if got, want := outline(false), "cluster-prehook-1/m1"+checked+" cluster-prehook-1/w1"+checked+
 		" cluster-prehook-3/m1<infrastructure.cluster-prehook-1/m1"+
 		" cluster-prehook-4/m1<infrastructure.cluster-prehook-3/m1"+
 		" cluster-prehook-4/w1<infrastructure.cluster-prehook-1/w1"; got != want {
 		t.Errorf("%s", got)
 	}
 	r.Limit = []string{"w1"}
-	if got, want := outline(true), "cluster-posthook-2/w1"+verdict; got != want {
+	if got, want := outline(true), "cluster-posthook-2/w1"+checked; got != want {
 		t.Errorf("%s", got)
 	}
 }

@@ -35,7 +35,7 @@ done
 // Claim writes whose node this is, cluster and name, takes the directories whose content will be ours before a package
 // makes them, and makes those of dirs.
 func (r *Host) Claim(n config.Node, own []node.Tree, dirs []string) *engine.Step {
-	s := plan.Step(plan.PhaseInfra, "claim", n.Name, plan.Verdict())
+	s := plan.Step(plan.PhaseInfra, "claim", n.Name, plan.Checked())
 	trees, names := "", ""
 	if dir := r.SentDir(); dir != node.Dir {
 		names = dir + " "

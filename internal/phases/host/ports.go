@@ -105,7 +105,7 @@ const FirewallUnit = "eggo-firewall.service"
 
 const firewallScriptPath = "/etc/eggo/firewall.sh"
 
-// forgets are those of the rules that are gone when the machine or its packet filter is started anew: their owner's
+// forgets are those of the rules that are gone when the machine or its packet filter is restarted: their owner's
 // files are not ours to write in.
 func forgets(rules []string) []string {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule string) bool {

@@ -55,8 +55,8 @@ func (r *Join) Steps(needs []string) []*engine.Step {
 			plan.ID(plan.PhaseInfra, "load-images", n.Name)}
 		kubelet := r.Driver.Start(driver.Kubelet, n, nil)
 		running, apply := kubelet.Check, kubelet.Apply
-		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and started
-		// anew.
+		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and
+		// restarted.
 		kubelet.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 			if ok, err := running(ctx); !ok || err != nil {
 				return false, err
@@ -96,7 +96,7 @@ func (r *Join) Steps(needs []string) []*engine.Step {
 }
 
 // serverLine is the line of the kubelet's own kubeconfig that names the cluster's endpoint. The kubelet writes the file
-// when it joins, from the one with the token, and never looks at it again; so a new endpoint is told by us.
+// when it joins, from the one with the token, and never reads it again; so a new endpoint is told by us.
 func (r *Join) serverLine() string { return "    server: https://" + r.Cluster.Endpoint }
 
 // knowsEndpoint says whether a kubelet that has joined was told the endpoint that counts.

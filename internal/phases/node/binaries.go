@@ -18,7 +18,7 @@ import (
 const VersionsDir = "/opt/eggo"
 
 // Binary is one that a service executes. Units and users call it by its link; which version that is changes with the
-// link, in the service's turn.
+// link, when the service is restarted.
 type Binary struct {
 	Link   string
 	File   string // of this version, as VersionedPath has it
@@ -45,7 +45,7 @@ func VersionOf(file string) string {
 var binaryLib string
 
 // PlaceBinary uploads a version of a binary beside those that are there. Its link is made if there is none; one that
-// leads elsewhere, or a file of an earlier time in its place, waits for the service's turn.
+// leads elsewhere, or a file of an earlier time in its place, waits until the service is restarted.
 func (n *Node) PlaceBinary(ctx context.Context, b Binary, up shell.Upload) error {
 	out, err := n.Query(ctx, fmt.Sprintf("if [ -f %[1]s ]; then stat -c '%%a %%s' %[1]s; sha256sum <%[1]s; fi\n",
 		shell.Quote(b.File)))

@@ -23,7 +23,7 @@ type Host interface {
 	// non-zero exit status is not an error: it is in Result.Status. Lines go to the Output option while they come.
 	Run(ctx context.Context, cmd shell.Command) (shell.Result, error)
 	// Upload writes a file on the node: to a temporary file beside Path, hashed in the pass that writes it, renamed
-	// into place when the sha256 is right. It does nothing when the file is already there with that sum, and goes on
+	// into place when the sha256 is right. It does nothing when the file is already there with that sum, and continues
 	// where an earlier try broke. It reports whether the node was changed.
 	Upload(ctx context.Context, up shell.Upload) (changed bool, err error)
 	// Dial opens a connection from the node (SSH direct-tcpip) to addr, for client-go and etcd clients.

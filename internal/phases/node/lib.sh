@@ -101,7 +101,7 @@ dpkgw() {
   [ -z "$e" ] || printf '%s\n' "$e"
 }
 # held QUERY...: what QUERY says of the programs that a running firewalld has taken into use since they came. It remembers that they are
-# there: without them it fails when it is told to load its rules anew, half way, and lets nobody in any more.
+# there: without them it fails when it is told to reload its rules, half way, and lets nobody in any more.
 held() {
   systemctl is-active --quiet firewalld 2>/dev/null || return 0
   for t in iptables-restore ip6tables-restore ebtables ebtables-restore ipset; do
@@ -109,8 +109,8 @@ held() {
     "$@" "$(readlink -f "$p")" 2>/dev/null || :
   done | sort -u
 }
-# mend: a package of ours whose unpacking was cut off is taken away, for neither dpkg nor apt goes on with it
-mend() {
+# fixdpkg: a package of ours whose unpacking was interrupted is removed, for neither dpkg nor apt continues it
+fixdpkg() {
   dpkgw --set-selections </dev/null || : # what was cut off stands in dpkg's journal, which only a dpkg that writes takes over
   for p in $(awk -F'\t' '$1=="package" {print $2}' $R); do
     case $(dpkg-query -W -f '${db:Status-Eflag} ${db:Status-Status}' "$p" 2>/dev/null || :) in

@@ -117,7 +117,7 @@ func TestFilesAreWrittenWholeAndRecordedFirst(t *testing.T) {
 	}
 }
 
-// A rehearsal changes nothing: what only announces is announced, and a script that nobody knows is refused.
+// A dry run changes nothing: what only announces is announced, and a script that nobody knows is refused.
 func TestADryRunRunsNoScript(t *testing.T) {
 	sim, _, _ := machine(t)
 	n := node.DryRun(sim, func(event.Event) error { return nil })
@@ -304,7 +304,7 @@ func TestAFailureNamesItsCause(t *testing.T) {
 		t.Error("another status than ours names no code:", err)
 	}
 	if _, err = n.Query(t.Context(), "false; echo not reached"); codeOf(err) != "node.command-failed" {
-		t.Error("a script goes on after a failure:", err)
+		t.Error("a script continues after a failure:", err)
 	}
 }
 

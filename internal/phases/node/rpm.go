@@ -15,7 +15,7 @@ var RPM string
 // undoRPMs is undoPackages for the rpm family.
 func undoRPMs(names []string) string {
 	all := shell.QuoteAll(names)
-	return RPM + Accounts + strings.ReplaceAll(`mendrpm
+	return RPM + Accounts + strings.ReplaceAll(`fixrpm
 rpmlock
 hold=" $(held rpm -q --qf '%{NAME}.%{ARCH}\n' -f | tr '\n' ' ') " gone=
 for p in $(rpmhas @); do case $hold in *" $p "*) keep "package $p (firewalld uses it)" ;; *) gone="$gone $p" ;; esac; done

@@ -25,8 +25,8 @@ rpmgone() {
   done
   for p in $(rpmhas $have); do keep "package $p"; done
 }
-# mendrpm: a transaction of ours that was cut off is taken back: a package whose files came but not its scripts counts as installed
-mendrpm() {
+# fixrpm: a transaction of ours that was interrupted is reverted: a package whose files came but not its scripts counts as installed
+fixrpm() {
   rpmlock
   case $(rpm -qa 2>&1 >/dev/null || echo error:) in *error:*) rpm --rebuilddb ;; esac
   [ -s $D/dnf/begun ] || { rm -f $D/dnf/begun; return 0; }

@@ -95,7 +95,7 @@ func TestARPMTransactionThatWasCutOffIsTakenBack(t *testing.T) {
 	place(t, sim, "/usr/bin/runc", "whole")
 	write(t, sim.State("rpm-broken"), "")
 	if _, err := n.Change(t.Context(), node.Change{Desc: event.M("change.mend-packages"),
-		Script: node.RPM + "mendrpm\n"}); err != nil {
+		Script: node.RPM + "fixrpm\n"}); err != nil {
 		t.Fatal(err)
 	}
 	got := there(sim, "/usr/lib/libseccomp.so", "/usr/bin/runc;5f3a", "/usr/bin/runc", "/opt/runc/a", "/opt/runc;5f3a",
@@ -104,7 +104,7 @@ func TestARPMTransactionThatWasCutOffIsTakenBack(t *testing.T) {
 		t.Errorf("there is %v, want %v", got, want)
 	}
 	if _, err := os.Stat(sim.State("rpm-broken")); err == nil {
-		t.Error("a database that cannot be read was not mended")
+		t.Error("a database that cannot be read was not fixed")
 	}
 	if _, err := os.Stat(sim.State("rpm/bash.x86_64")); err != nil {
 		t.Error("somebody else's package is gone")

@@ -160,7 +160,7 @@ var forgetScript string
 // one that had left it here once it stays. A package that something else has come to need is kept, and said; so is what
 // a running firewalld uses.
 func undoPackages(names []string) string {
-	return Accounts + "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n" +
+	return Accounts + "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nfixdpkg\n" +
 		strings.ReplaceAll(undoPackagesScript, "@", shell.QuoteAll(names))
 }
 

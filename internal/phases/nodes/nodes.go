@@ -1,5 +1,5 @@
 // Package nodes has the nodes of a run: the way to each, what is known of it, the bundle that it is served from, and
-// whether the run goes on without it. Each node is asked and changed through a node.Node.
+// whether the run continues without it. Each node is asked and changed through a node.Node.
 package nodes
 
 import (
@@ -125,7 +125,7 @@ func (r *Nodes) StageBundle(ctx context.Context, source config.BundleSource) err
 	return nil
 }
 
-// KeepFault keeps for the verdict what went wrong; the last try counts.
+// KeepFault keeps for preflight what went wrong; the last try counts.
 func (r *Nodes) KeepFault(what string, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +133,7 @@ func (r *Nodes) KeepFault(what string, err error) error {
 	return err
 }
 
-// Failure is the finding of what could not be looked at.
+// Failure is the finding of what could not be inspected.
 func (r *Nodes) Failure(what, host string) event.Finding {
 	r.mu.Lock()
 	defer r.mu.Unlock()

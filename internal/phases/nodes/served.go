@@ -53,7 +53,7 @@ func (r *Nodes) Candidates(n config.Node) []env.Bundle {
 }
 
 // BundleOf is the bundle that the machine is served from: of its architecture the first whose packages are for its
-// operating system, else one without packages. It is nil when none fits, which the verdict tells, and when the
+// operating system, else one without packages. It is nil when none fits, which preflight reports, and when the
 // machine's facts are not known.
 func (r *Nodes) BundleOf(n config.Node) env.Bundle {
 	if f := r.Fact(n.Name); f != nil {

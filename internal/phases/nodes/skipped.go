@@ -22,7 +22,7 @@ func (r *Nodes) Skip(name string) bool {
 	return false
 }
 
-// Expected are the nodes with a kubelet that the last checks look at: those that were left out are not among them.
+// Expected are the nodes with a kubelet that the last checks inspect: those that were skipped are not among them.
 func (r *Nodes) Expected() []config.Node {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *Nodes) Expected() []config.Node {
 	return out
 }
 
-// Skipped says whether the run goes on without a node.
+// Skipped says whether the run continues without a node.
 func (r *Nodes) Skipped(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

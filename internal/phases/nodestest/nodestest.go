@@ -22,7 +22,7 @@ func Worker() config.Node {
 		Roles: []bundle.Role{bundle.Worker}}
 }
 
-// Manifest is that of a bundle for them, with no more than tests look at.
+// Manifest is that of a bundle for them, with no more than tests read.
 func Manifest() *bundle.Manifest {
 	return &bundle.Manifest{
 		Name: "b", Arch: "amd64", Kubernetes: "v1.34.2",

@@ -13,7 +13,7 @@ import (
 type apt struct{}
 
 // aptget runs apt-get on the bundle's repository alone: the machine's own sources, lists and configuration of them are
-// not looked at, and its own package state stays apt's. The sandbox user could not read our 0700 directory. TMPDIR is
+// not read, and its own package state stays apt's. The sandbox user could not read our 0700 directory. TMPDIR is
 // ours: /tmp may be noexec.
 const aptget = `export DEBIAN_FRONTEND=noninteractive LC_ALL=C NEEDRESTART_MODE=l NEEDRESTART_SUSPEND=1 TMPDIR=/var/lib/eggo-node/apt/tmp
 aptget() {
@@ -50,7 +50,7 @@ func (apt) choose(names []string) string {
 
 func (apt) parse(out string) (chosen []chosenPackage, upgrades []string) { return parseSimulation(out) }
 
-func (apt) mend() string { return "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nmend\n" }
+func (apt) fix() string { return "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nfixdpkg\n" }
 
 func (apt) install(names []string, chosen []chosenPackage) string {
 	var come []string
@@ -95,7 +95,7 @@ func parseSimulation(out string) (chosen []chosenPackage, upgrades []string) {
 		if len(w) == 0 {
 			continue
 		}
-		// The same version again is one whose installation was cut off and that dpkg wants anew.
+		// The same version again is one whose installation was cut off and that dpkg wants to install again.
 		if old != "" && old != w[0] {
 			upgrades = append(upgrades, name)
 			continue

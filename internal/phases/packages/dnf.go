@@ -13,7 +13,7 @@ import (
 type dnf struct{ program string }
 
 // dnfConf is a configuration of our own: the machine's repositories, plugins, variables, caches and history are not
-// looked at. There is one repository, whose packages were verified against the bundle's sums when they came; weak
+// read. There is one repository, whose packages were verified against the bundle's sums when they came; weak
 // dependencies are not taken, as for the bundle. module_hotfixes: a module of the machine's that is not enabled there
 // would hide packages of the same names.
 const dnfConf = `[main]
@@ -68,8 +68,8 @@ func (d dnf) refresh() string { return d.run() + "dnfx makecache\n" }
 
 func (dnf) fresh() string { return "[ -e " + node.Dir + "/dnf/cache ]" }
 
-// choose has dnf say what it would do and answers no. That it was asked is an end without success, which is told apart
-// from a failure.
+// choose has dnf say what it would do and answers no. That it was asked is an end without success, which is
+// distinguished from a failure.
 func (d dnf) choose(names []string) string {
 	return d.run() + "rc=0\nout=$(dnfx -v --assumeno install " + shell.QuoteAll(names) + ` 2>&1) || rc=$?
 printf '%s\n' "$out"
@@ -82,7 +82,7 @@ exit 1
 
 func (dnf) parse(out string) (chosen []chosenPackage, others []string) { return parseResolution(out) }
 
-func (dnf) mend() string { return node.RPM + "mendrpm\n" }
+func (dnf) fix() string { return node.RPM + "fixrpm\n" }
 
 // install offers dnf nothing but what was chosen, so that it cannot come to another decision. What it begins with is
 // written down first: a transaction that is cut off does not say so anywhere.

@@ -65,7 +65,7 @@ func (r *Packages) packagesSent(ctx context.Context, n config.Node, nd *node.Nod
 	}
 	chosen, err := r.choose(ctx, n, nd)
 	if err != nil {
-		return false, nil //nolint:nilerr // what is wrong with the lists shows when they are read anew
+		return false, nil //nolint:nilerr // what is wrong with the lists shows when they are read again
 	}
 	for _, x := range chosen.members {
 		file := shell.Quote(inRepo(m, x))
@@ -94,7 +94,7 @@ func (r *Packages) Install(n config.Node, needs ...string) *engine.Step {
 		"packages.not-installed")
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		p := r.packagerOf(n)
-		if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.mend-packages"), Script: p.mend()}); err != nil {
+		if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.mend-packages"), Script: p.fix()}); err != nil {
 			return err
 		}
 		chosen, err := r.choose(ctx, n, nd)
@@ -152,8 +152,8 @@ type packager interface {
 	// packages that something else would become of: an upgrade, a removal.
 	choose(names []string) string
 	parse(out string) (chosen []chosenPackage, others []string)
-	// mend puts right what an installation that was cut off left.
-	mend() string
+	// fix repairs what an installation that was cut off left.
+	fix() string
 	// install installs the named packages, for which the chosen ones lie in repoDir, and removes what was sent.
 	install(names []string, chosen []chosenPackage) string
 	// installed is a condition: all the named packages are there, whole.

@@ -293,7 +293,7 @@ func (r *Payload) CNIDir() string {
 	return layout.CNIBinDir
 }
 
-// CNIDirs are all directories where plugins are looked for.
+// CNIDirs are all directories where plugins are searched.
 func (r *Payload) CNIDirs() []string {
 	if d := r.Cluster.CNIBinDirs; len(d) > 0 {
 		return d

@@ -39,7 +39,7 @@ func PlaceFault(p Placed) *event.Fault {
 		"choices", strings.Join(nodepath.Dirs(p.Use), ", "))
 }
 
-// placesLib looks at directories and units of a node. A link on the way is none of ours, unless the node's record says
+// placesLib inspects directories and units of a node. A link on the way is none of ours, unless the node's record says
 // that an earlier version went through it: what we place as links are files. Below a directory that everybody may write
 // to, as /tmp is, others could have made what is there, and could change what we put in it.
 //

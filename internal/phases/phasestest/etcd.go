@@ -125,7 +125,7 @@ func (e *Etcd) era() string {
 	return e.data
 }
 
-// refresh looks at the nodes: members that run have a name, and the first of a cluster that begins brings the list of
+// refresh reads the nodes: members that run have a name, and the first of a cluster that begins brings the list of
 // all.
 func (e *Etcd) refresh() {
 	any := false
@@ -250,7 +250,7 @@ func (s *server) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberL
 	return &pb.MemberListResponse{Header: &pb.ResponseHeader{}, Members: s.members()}, nil
 }
 
-// members is a copy of the list: answers are written while the list goes on changing.
+// members is a copy of the list: answers are written while the list keeps changing.
 func (s *server) members() []*pb.Member {
 	out := make([]*pb.Member, len(s.list))
 	for i, m := range s.list {

@@ -307,7 +307,7 @@ func (l *Lab) End(name, unit string) error {
 // serve starts the API, etcd and the components' health probes.
 func (l *Lab) serve() error {
 	// The certificates that the machines' files hold: those of the state directory, which a deploy after a cleanup
-	// makes anew.
+	// makes again.
 	conf := func(ca, cert string) *tls.Config {
 		return &tls.Config{MinVersion: tls.VersionTLS12,
 			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {

@@ -67,9 +67,9 @@ func (n *Node) inside() string {
 
 // Node is one simulated machine: a directory that stands for its file systems, another for the state of its fakes.
 type Node struct {
-	name, dir string
-	dial      func(ctx context.Context, from, addr string) (net.Conn, error)
-	turn, up  sync.Mutex
+	name, dir   string
+	dial        func(ctx context.Context, from, addr string) (net.Conn, error)
+	running, up sync.Mutex
 
 	mu   sync.Mutex
 	down error
@@ -124,8 +124,8 @@ func (n *Node) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	if err := n.enter(&c); err != nil {
 		return shell.Result{}, err
 	}
-	n.turn.Lock()
-	defer n.turn.Unlock()
+	n.running.Lock()
+	defer n.running.Unlock()
 	root := filepath.Join(n.dir, "root")
 	script := absolute.ReplaceAllString(c.Script, "${1}"+strings.ReplaceAll(root, "$", "$$")+"${2}")
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", n.inside()+harmless+script)

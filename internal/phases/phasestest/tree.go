@@ -11,7 +11,7 @@ import (
 
 // Tree is all of the machines' files and of their fakes' state: path with node → mode and content, or where a link
 // leads. What the API server keeps, and what it wrote in a node's stead, is not in it, nor identities that are made
-// anew each time.
+// again each time.
 func (l *Lab) Tree() (map[string]string, error) {
 	out := map[string]string{}
 	for name, n := range l.Nodes {

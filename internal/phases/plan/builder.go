@@ -14,20 +14,20 @@ import (
 // Options are what a plan is made for.
 type Options struct {
 	Hosts []event.Host
-	// Limit are the hosts whose work is done; none means all. The open phases look at every host as ever; of all other
+	// Limit are the hosts whose work is done; none means all. The open phases inspect every host as ever; of all other
 	// steps of other hosts nothing but the questions is left. One that a named host's step needs and that is not done
 	// ends what needs it (limit.not-done); one that no named host needs is skipped when it is not done.
 	Limit []string
-	// Dry makes a plan that looks at everything and changes nothing: the open phases run as they are, then every step
+	// Dry makes a plan that inspects everything and changes nothing: the open phases run as they are, then every step
 	// is asked whether its work is done, and the changes of one that says no are announced and not made.
 	Dry  bool
 	Emit func(event.Event) error // of a dry run
 	// Announced is how many changes a step has announced so far, in a dry run.
 	Announced func(step string) int
-	// Skip is asked for a host that has failed, or whose work is not done: may the run go on without it? nil: it may
+	// Skip is asked for a host that has failed, or whose work is not done: may the run continue without it? nil: it may
 	// not.
 	Skip func(host string) bool
-	// Skipped says whether the run goes on without a host.
+	// Skipped says whether the run continues without a host.
 	Skipped func(host string) bool
 }
 
@@ -40,10 +40,10 @@ type Phase struct {
 	Needs func(host string) []string
 	// Open: nothing is changed in it, so no gate, no limit and no dry run hold for its steps.
 	Open bool
-	// Loose: its steps on the jump host wait for all hosts, and go on without those that they can do without. Within a
-	// limit they make nobody else's work needed.
+	// Loose: its steps on the jump host wait for all hosts, and continue without those that they can do without. Within
+	// a limit they make nobody else's work needed.
 	Loose bool
-	// CanSkip: its steps on a host that the run goes on without are skipped, but for hosts of the limit.
+	// CanSkip: its steps on a host that the run continues without are skipped, but for hosts of the limit.
 	CanSkip bool
 }
 
@@ -149,7 +149,7 @@ func (b *Builder) phase(id string) Phase {
 	return Phase{ID: id}
 }
 
-// unlessSkipped skips a step of a host that the run goes on without.
+// unlessSkipped skips a step of a host that the run continues without.
 func unlessSkipped(s *engine.Step, skipped func(host string) bool) {
 	when := s.When
 	s.When = func(ctx context.Context) (bool, event.Msg, error) {

@@ -140,9 +140,9 @@ func TestWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// verdict is what the engine would make of a step: why it is skipped, that it is done, the code of its fault, or that
+// outcome is what the engine would make of a step: why it is skipped, that it is done, the code of its fault, or that
 // it was applied.
-func verdict(ctx context.Context, s *engine.Step) string {
+func outcome(ctx context.Context, s *engine.Step) string {
 	if s.When != nil {
 		if yes, why, err := s.When(ctx); err != nil || !yes {
 			return "skipped " + why.Key
@@ -180,7 +180,7 @@ func TestStepsOfHostsThatAreSkipped(t *testing.T) {
 		b.Add(step("look", "x", "b"), mine, step("work", "x", "b"), step("work", "x", ""), step("free", "x", "b"))
 		var got []string
 		for _, s := range b.Plan().Steps {
-			got = append(got, s.ID+" "+verdict(t.Context(), s))
+			got = append(got, s.ID+" "+outcome(t.Context(), s))
 		}
 		if strings.Join(got, ", ") != want {
 			t.Errorf("limit %q: %s", limit, strings.Join(got, ", "))
@@ -226,7 +226,7 @@ func TestALimitKeepsToItsHosts(t *testing.T) {
 		"work.needed/b limit.not-done", // a named host needs it
 		"work.ready/b done",
 		"work.proof/b limit.not-done",
-		"work.away/c skipped why.node-gone", // needed, but of a host that the run goes on without
+		"work.away/c skipped why.node-gone", // needed, but of a host that the run continues without
 		"work.first/a applied",
 		"work.spare/b skipped why.not-in-limit",
 		"work.done/b done",
@@ -237,7 +237,7 @@ func TestALimitKeepsToItsHosts(t *testing.T) {
 	}
 	var got []string
 	for _, s := range b.Plan().Steps {
-		got = append(got, s.ID+" "+verdict(t.Context(), s))
+		got = append(got, s.ID+" "+outcome(t.Context(), s))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -284,7 +284,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	p := b.Plan()
 	var got []string
 	for _, s := range p.Steps {
-		got = append(got, s.ID+" "+verdict(t.Context(), s))
+		got = append(got, s.ID+" "+outcome(t.Context(), s))
 		if s.Phase != "look" && (s.Retry.Tries != 0 || s.Undo != nil || s.Verify != nil || s.Timeout > 2*time.Minute) {
 			t.Errorf("%+v", s)
 		}
@@ -380,7 +380,7 @@ func FuzzPlans(f *testing.F) {
 					}
 				}
 				before := applied
-				verdict(t.Context(), s)
+				outcome(t.Context(), s)
 				outside := len(o.Limit) > 0 && s.Host != "" && !slices.Contains(o.Limit, s.Host)
 				if applied > before && s.Phase != "look" && (dry || outside) {
 					t.Errorf("%s was done", s.ID)

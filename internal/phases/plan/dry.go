@@ -56,8 +56,8 @@ func (b *Builder) dry(p *engine.Plan) {
 	}
 }
 
-// runDry has a step ask and announce. Where its functions cannot go on because something before them was not done, they
-// are taken for work to be done.
+// runDry has a step ask and announce. Where its functions cannot continue because something before them was not done,
+// they are taken for work to be done.
 func runDry(s *engine.Step, emit func(event.Event) error, announced func(step string) int) {
 	inside := wait.WithDry // nothing that is waited for comes in a dry run
 	when, check, apply, verify := s.When, s.Check, s.Apply, s.Verify

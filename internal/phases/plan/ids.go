@@ -68,8 +68,8 @@ const (
 	LimitLoads   = "image-loads"
 )
 
-// Verdict is the step that ends preflight, as what waits for it needs it.
-func Verdict() []string { return []string{ID(PhasePreflight, "verdict", "")} }
+// Checked is the step that ends preflight, as what waits for it needs it.
+func Checked() []string { return []string{ID(PhasePreflight, "verdict", "")} }
 
 // The phases of a leave beside those of a deploy.
 const (

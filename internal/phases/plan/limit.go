@@ -46,7 +46,7 @@ func (b *Builder) neededBy(p *engine.Plan) map[string]bool {
 		if s := byID[id]; s != nil && !out[id] {
 			out[id] = true
 			if s.Host == "" && b.phase(s.Phase).Loose {
-				return // they wait for everybody, and go on without whom they can
+				return // they wait for everybody, and continue without whom they can
 			}
 			for _, n := range s.Needs {
 				follow(n)

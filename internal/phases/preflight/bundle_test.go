@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 )
 
-func TestTheBundlesVersionIsJudged(t *testing.T) {
+func TestTheBundlesVersionIsChecked(t *testing.T) {
 	for version, want := range map[string][]string{
 		"v1.29.14": {"error bundle.kubernetes-old"}, "v1.30.0": nil, "v1.36.3": nil,
 		"v1.37.0": {"warning bundle.kubernetes-new"}, "1.34": {"error bundle.kubernetes-old"},
@@ -52,15 +52,15 @@ func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
 	if a, b := r.BundleOf(master).Manifest().Name, r.BundleOf(worker).Manifest().Name; a != "b" || b != "e" {
 		t.Errorf("served from %s and %s", a, b)
 	}
-	if got := append(judge(t, r, worker, w), judgeAll(t, r, Bundle()...)...); len(got) > 0 {
+	if got := append(findings(t, r, worker, w), allFindings(t, r, Bundle()...)...); len(got) > 0 {
 		t.Errorf("%v", got)
 	}
 	euler.Kubernetes = "v1.33.1"
-	if got := codes(judgeAll(t, r, Bundle()...)); !slices.Equal(got, []string{"error bundle.versions"}) {
+	if got := codes(allFindings(t, r, Bundle()...)); !slices.Equal(got, []string{"error bundle.versions"}) {
 		t.Error(got)
 	}
 	w.OS["VERSION_ID"] = "22.03"
-	got := judge(t, r, worker, w)
+	got := findings(t, r, worker, w)
 	if !slices.Equal(codes(got), []string{"error preflight.os"}) ||
 		got[0].Fault.Args["for"] != "debian 12 (bookworm) (b), openEuler 24.03 (e)" {
 		t.Errorf("%+v", got)
@@ -72,7 +72,7 @@ func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
 	}
 	worker := worker
 	worker.Arch = "arm64"
-	if got := codes(judgeBy(t, r, checkSystem(), worker, w)); !slices.Equal(got,
+	if got := codes(findingsOf(t, r, checkSystem(), worker, w)); !slices.Equal(got,
 		[]string{"error preflight.no-bundle"}) {
 		t.Error(got)
 	}
@@ -83,17 +83,17 @@ func TestABundleForServersNeedsNoImages(t *testing.T) {
 	r := newInput()
 	m := *r.Bundle("amd64").Manifest()
 	m.Images, m.Members = nil, m.Members[:2]
-	if got := codes(judgeBundle(r, box{&m}, etcdRole, bundle.LoadBalancer)); len(got) > 0 {
+	if got := codes(bundleFindings(r, box{&m}, etcdRole, bundle.LoadBalancer)); len(got) > 0 {
 		t.Error(got)
 	}
-	if got := codes(judgeBundle(r, box{&m}, workerRole)); !slices.Equal(got,
+	if got := codes(bundleFindings(r, box{&m}, workerRole)); !slices.Equal(got,
 		[]string{"error bundle.image-absent", "error bundle.image-absent"}) {
 		t.Error(got)
 	}
 }
 
 // The findings come in the same order each time.
-func TestJudgeOfABundleIsInOrder(t *testing.T) {
+func TestFindingsOfABundleAreInOrder(t *testing.T) {
 	r := newInput()
 	for _, role := range []bundle.Role{workerRole, etcdRole, cpRole, bundle.LoadBalancer} {
 		r.Cluster.Packages[role] = []config.Package{{Name: "no-" + string(role), Type: "pkg"},
@@ -101,7 +101,7 @@ func TestJudgeOfABundleIsInOrder(t *testing.T) {
 	}
 	for range 20 {
 		var got []string
-		for _, f := range judgeBundle(r, r.Bundle("amd64"), bundle.AllRoles()...) {
+		for _, f := range bundleFindings(r, r.Bundle("amd64"), bundle.AllRoles()...) {
 			got = append(got, f.Fault.Args["role"])
 		}
 		if !slices.IsSorted(got) || len(got) != 4 {
@@ -120,7 +120,7 @@ func TestImagesThatComponentsRunFrom(t *testing.T) {
 		return nil
 	}
 	for role, want := range map[bundle.Role][]string{etcdRole: {"error bundle.image-absent"}, workerRole: nil} {
-		if got := codes(judgeBundle(r, r.Bundle("amd64"), role)); !slices.Equal(got, want) {
+		if got := codes(bundleFindings(r, r.Bundle("amd64"), role)); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", role, got, want)
 		}
 	}
@@ -178,7 +178,7 @@ func TestWhatABundleLacks(t *testing.T) {
 			for _, n := range r.Cluster.Nodes {
 				r.SetFact(n.Name, nodestest.Good(n))
 			}
-			got := judgeAll(t, r, Bundle()...)
+			got := allFindings(t, r, Bundle()...)
 			if diff := cmp.Diff(c.want, codes(got)); diff != "" {
 				t.Error(diff, got)
 			}

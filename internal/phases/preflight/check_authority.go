@@ -20,12 +20,12 @@ func checkAuthority(mayBeLost bool) Check {
 	return Check{
 		Name: "authority", Codes: []string{"preflight.state-elsewhere", "state.read"}, Needs: Ours,
 		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
-			return judgeAuthority(in, n, f, mayBeLost)
+			return authorityFindings(in, n, f, mayBeLost)
 		},
 	}
 }
 
-func judgeAuthority(in *Input, n config.Node, f *facts.Facts, mayBeLost bool) []event.Finding {
+func authorityFindings(in *Input, n config.Node, f *facts.Facts, mayBeLost bool) []event.Finding {
 	for _, a := range []struct{ sum, file string }{{f.CA, "ca.crt"}, {f.EtcdCA, "etcd/ca.crt"}} {
 		if a.sum == "" {
 			continue

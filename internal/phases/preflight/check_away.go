@@ -8,7 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 )
 
-// checkAway is about a node that could not be looked at. Others leave a cluster without it if it does nothing but run
+// checkAway is about a node that could not be inspected. Others leave a cluster without it if it does nothing but run
 // workloads; one that would have to learn who is left must be there, or leave too. A run that is limited to other nodes
 // does without it likewise.
 func checkAway() Check {

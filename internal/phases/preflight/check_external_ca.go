@@ -8,7 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
-// checkExternalCA looks at the user's authorities before anything is touched: whether they can be used, and whether the
+// checkExternalCA inspects the user's authorities before anything is touched: whether they can be used, and whether the
 // cluster has others.
 func checkExternalCA() Check {
 	return Check{

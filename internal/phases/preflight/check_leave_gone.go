@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 )
 
-// checkLeaveGone is about a node that leaves and could not be looked at: while the cluster sees it alive it would go on
-// working for a cluster that has forgotten it.
+// checkLeaveGone is about a node that leaves and could not be inspected: while the cluster sees it alive it would
+// continue working for a cluster that has forgotten it.
 func checkLeaveGone() Check {
 	return Check{
 		Name: "leave-gone", Codes: []string{"preflight.leave-alive", "preflight.leave-gone"}, Needs: Unseen,

@@ -7,17 +7,17 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
 
-// checkOurs looks at a node that carries this cluster's name. The name alone proves little, it has a default: what
-// counts is that the authorities are ours, for to go on with others would end a cluster that works. They are written on
-// the jump host before anything of theirs reaches a node, so that an installation that was cut off always finds them.
-// Where they are not ours, that alone is told.
+// checkOurs is about a node that carries this cluster's name. The name alone proves little, it has a default: what
+// counts is that the authorities are ours, for to continue with others would end a cluster that works. They are written
+// on the jump host before anything of theirs reaches a node, so that an installation that was cut off always finds
+// them. Where they are not ours, that alone is told.
 func checkOurs() Check {
 	return Check{
 		Name: "ours", Needs: Ours,
 		Codes: []string{"preflight.state-elsewhere", "state.read", "preflight.renamed", "preflight.runtime-change",
 			"preflight.version"},
 		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
-			if out := judgeAuthority(in, n, f, false); out != nil {
+			if out := authorityFindings(in, n, f, false); out != nil {
 				return out
 			}
 			var out []event.Finding

@@ -12,7 +12,7 @@ import (
 
 // checkPrograms finds that a machine would not get what its roles start, before anything is touched: its bundle does
 // not have it, or the list of deploy.yaml for the role leaves it out. A script that runs before the services start may
-// bring anything: a role that has one is not judged.
+// bring anything: a role that has one is not checked.
 func checkPrograms() Check {
 	return Check{
 		Name: "programs", Needs: Served,

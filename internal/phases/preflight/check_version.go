@@ -8,7 +8,7 @@ import (
 )
 
 // checkVersion compares the bundle's Kubernetes with the versions that this program writes configurations for. A bundle
-// that says none is judged by what it lacks.
+// that says none is checked for what it lacks.
 func checkVersion() Check {
 	return Check{
 		Name: "version", Codes: []string{"bundle.kubernetes-old", "bundle.kubernetes-new"}, Needs: Served,

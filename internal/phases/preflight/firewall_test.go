@@ -31,7 +31,7 @@ ufw=22/tcp (OpenSSH)           ALLOW IN    Anywhere
 `
 )
 
-func TestJudgeOfFirewalls(t *testing.T) {
+func TestCheckOfFirewalls(t *testing.T) {
 	const all = "10250/tcp, 10256/tcp, 8472/udp"
 	for name, c := range map[string]struct {
 		node        config.Node
@@ -71,7 +71,7 @@ func TestJudgeOfFirewalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := facts.Parse(c.says + "\n" + c.extra)
 			r := newInput()
-			got := judgeBy(t, r, checkFirewall(), c.node, f)
+			got := findingsOf(t, r, checkFirewall(), c.node, f)
 			if c.want == "opens" {
 				if closed := strings.Join(f.Firewalls[0].Closed(r.Inbound(c.node)), ", "); got != nil ||
 					closed != c.ports {
@@ -96,7 +96,7 @@ func FuzzFirewalls(f *testing.F) {
 	f.Add(publicZone)
 	f.Add(ufwHead + "ufw=1:70000/tcp ALLOW IN Anywhere")
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, g := range judgeBy(t, newInput(), checkFirewall(), worker, facts.Parse(s)) {
+		for _, g := range findingsOf(t, newInput(), checkFirewall(), worker, facts.Parse(s)) {
 			if g.Severity != event.Error && g.Severity != event.Warning {
 				t.Error(g)
 			}

@@ -44,7 +44,7 @@ func starts(role bundle.Role) []string {
 	return nil
 }
 
-// newInput is that of a control plane and a worker that nobody has looked at, and a bundle.
+// newInput is that of a control plane and a worker that nobody has inspected, and a bundle.
 func newInput() *Input {
 	p := &payload.Payload{
 		Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{Name: "mine", Nodes: []config.Node{master, worker},
@@ -57,27 +57,27 @@ func newInput() *Input {
 		Needed: func(config.Node, *bundle.Manifest) []string { return nil }}
 }
 
-// judge makes the checks of a machine with these facts.
-func judge(t *testing.T, in *Input, n config.Node, f *facts.Facts) []event.Finding {
+// findings makes the checks of a machine with these facts.
+func findings(t *testing.T, in *Input, n config.Node, f *facts.Facts) []event.Finding {
 	t.Helper()
 	in.Runtime = cmp.Or(in.Cluster.Runtime, "containerd")
 	return RunOn(t.Context(), in, Machine(), n, f)
 }
 
-// judgeBy makes one check of a machine with these facts.
-func judgeBy(t *testing.T, in *Input, c Check, n config.Node, f *facts.Facts) []event.Finding {
+// findingsOf makes one check of a machine with these facts.
+func findingsOf(t *testing.T, in *Input, c Check, n config.Node, f *facts.Facts) []event.Finding {
 	t.Helper()
 	return RunOn(t.Context(), in, []Check{c}, n, f)
 }
 
-// judgeBundle makes the checks of a bundle that serves these roles.
-func judgeBundle(in *Input, b env.Bundle, roles ...bundle.Role) []event.Finding {
+// bundleFindings makes the checks of a bundle that serves these roles.
+func bundleFindings(in *Input, b env.Bundle, roles ...bundle.Role) []event.Finding {
 	in.Runtime = cmp.Or(in.Cluster.Runtime, "containerd")
 	return onBundle(in, Bundle(), Source{Bundle: b, Roles: roles})
 }
 
-// judgeAll makes checks of all nodes and bundles of the input.
-func judgeAll(t *testing.T, in *Input, checks ...Check) []event.Finding {
+// allFindings makes checks of all nodes and bundles of the input.
+func allFindings(t *testing.T, in *Input, checks ...Check) []event.Finding {
 	t.Helper()
 	in.Runtime, in.Asked = cmp.Or(in.Cluster.Runtime, "containerd"), in.Cluster.Nodes
 	return Run(t.Context(), in, checks)

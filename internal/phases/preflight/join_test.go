@@ -36,11 +36,11 @@ func TestACheckIsAFileAndItsSentences(t *testing.T) {
 	for _, n := range in.Asked {
 		in.SetFact(n.Name, nodestest.Good(n))
 	}
-	if got := judgeAll(t, in, with...); len(got) > 0 {
+	if got := allFindings(t, in, with...); len(got) > 0 {
 		t.Error("with nodes that nothing is wrong with:", codes(got))
 	}
 	in.Fact("m1").Swap, in.Fact("w1").Kernel = true, "bearded"
-	got := judgeAll(t, in, with...)
+	got := allFindings(t, in, with...)
 	if !slices.Equal(codes(got), []string{"error preflight.swap", "error preflight.fake-beard"}) ||
 		got[1].Host != "w1" {
 		t.Error("found:", codes(got))
@@ -49,10 +49,10 @@ func TestACheckIsAFileAndItsSentences(t *testing.T) {
 	err := Tell(func(e event.Event) error { told = append(told, e.(event.Finding).Fault.Code); return nil }, got)
 	if f := event.AsFault(err); f == nil || f.Class != event.ClassPreflight || f.Args["count"] != "2" ||
 		len(told) != 2 {
-		t.Errorf("told %v, and the verdict is %v", told, err)
+		t.Errorf("told %v, and the result is %v", told, err)
 	}
 	in.Fact("w1").Cluster = "mine"
-	if got := judgeAll(t, in, row); len(got) > 0 {
+	if got := allFindings(t, in, row); len(got) > 0 {
 		t.Error("of a node that it is not about:", codes(got))
 	}
 

@@ -36,11 +36,11 @@ func TestEtcdKeepsAQuorumWithoutThoseThatLeave(t *testing.T) {
 		in := newInput()
 		in.Removing = []config.Node{{Name: "e", Roles: []bundle.Role{etcdRole}}}
 		in.Etcd = members(letters)
-		if got := strings.Join(codes(judgeAll(t, in, checkQuorum())), " "); got != want {
+		if got := strings.Join(codes(allFindings(t, in, checkQuorum())), " "); got != want {
 			t.Errorf("%s: %q, want %q", letters, got, want)
 		}
 		in.Removing[0].Roles = []bundle.Role{workerRole}
-		if got := judgeAll(t, in, checkQuorum()); len(got) > 0 {
+		if got := allFindings(t, in, checkQuorum()); len(got) > 0 {
 			t.Errorf("%s: of a worker that leaves: %v", letters, codes(got))
 		}
 	}
@@ -49,14 +49,15 @@ func TestEtcdKeepsAQuorumWithoutThoseThatLeave(t *testing.T) {
 	in.Etcd = func(context.Context) ([]Member, error) {
 		return nil, event.NewFault(event.ClassFailed, "etcd.none", errors.New("no member runs"))
 	}
-	if got := judgeAll(t, in, checkQuorum()); !slices.Equal(codes(got), []string{"error preflight.leave-no-quorum"}) ||
+	if got := allFindings(t, in, checkQuorum()); !slices.Equal(codes(got),
+		[]string{"error preflight.leave-no-quorum"}) ||
 		got[0].Fault.Args["cause"] != "no member runs" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// A node that cannot be looked at leaves, is cleaned up around, or stands in the way, as the work is and why it is so.
-func TestNodesThatCannotBeLookedAt(t *testing.T) {
+// A node that cannot be inspected leaves, is cleaned up around, or stands in the way, as the work is and why it is so.
+func TestNodesThatCannotBeInspected(t *testing.T) {
 	const own = "error ssh.own"
 	for name, c := range map[string]struct {
 		check Check
@@ -82,22 +83,22 @@ func TestNodesThatCannotBeLookedAt(t *testing.T) {
 			"warning preflight.restore-without"},
 		"a deploy":                         {checkAway(), event.ClassFailed, false, false, own},
 		"what asks nodes that are there":   {checkReach(), event.ClassFailed, false, false, ""},
-		"what judges nodes that are there": {checkSwap(), event.ClassFailed, false, false, ""},
+		"what checks nodes that are there": {checkSwap(), event.ClassFailed, false, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := newInput()
 			in.Cluster.Nodes = []config.Node{worker}
 			in.Force, in.API.Ready = c.force, map[string]bool{worker.Name: c.ready}
 			_ = in.KeepFault(worker.Name, event.NewFault(c.class, "ssh.own", errors.New("no route to host")))
-			if got := strings.Join(codes(judgeAll(t, in, c.check)), " "); got != c.want {
+			if got := strings.Join(codes(allFindings(t, in, c.check)), " "); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 			in.SetFact(worker.Name, nodestest.Good(worker))
 			if c.check.Needs != Unseen {
 				return
 			}
-			if got := judgeAll(t, in, c.check); len(got) > 0 {
-				t.Errorf("when it was looked at: %v", codes(got))
+			if got := allFindings(t, in, c.check); len(got) > 0 {
+				t.Errorf("when it was inspected: %v", codes(got))
 			}
 		})
 	}
@@ -117,7 +118,7 @@ func TestARestoreThatIsHalfDone(t *testing.T) {
 	} {
 		in := newInput()
 		in.Restore = func(context.Context) (Progress, error) { return c.is, c.err }
-		if got := strings.Join(codes(judgeAll(t, in, checkRestoring())), " "); got != c.want {
+		if got := strings.Join(codes(allFindings(t, in, checkRestoring())), " "); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -141,7 +142,8 @@ func TestFindingsComeNodeByNode(t *testing.T) {
 		return nil
 	}}
 	var got []string
-	for _, f := range judgeAll(t, in, say("preflight.gone"), checkSwap(), checkRoute(), ask, say("preflight.missing"),
+	for _, f := range allFindings(t, in, say("preflight.gone"), checkSwap(), checkRoute(), ask,
+		say("preflight.missing"),
 		checkSwap()) {
 		got = append(got, f.Host+" "+strings.TrimPrefix(f.Fault.Code, "preflight."))
 	}

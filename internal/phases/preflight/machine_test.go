@@ -27,7 +27,7 @@ import (
 
 var etcdOnly = config.Node{Name: "e1", IP: worker.IP, Port: 22, Arch: "amd64", Roles: []bundle.Role{etcdRole}}
 
-func TestJudgeOfANodeThatIsOursOrLooksSo(t *testing.T) {
+func TestCheckOfANodeThatIsOursOrSeemsSo(t *testing.T) {
 	for name, c := range map[string]struct {
 		node  config.Node
 		spoil func(f *facts.Facts)
@@ -65,14 +65,14 @@ func TestJudgeOfANodeThatIsOursOrLooksSo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := nodestest.Good(c.node)
 			c.spoil(f)
-			if diff := cmp.Diff(c.want, codes(judge(t, newInput(), c.node, f))); diff != "" {
+			if diff := cmp.Diff(c.want, codes(findings(t, newInput(), c.node, f))); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-func TestJudgeOfAuthorities(t *testing.T) {
+func TestCheckOfAuthorities(t *testing.T) {
 	sum := func(s string) string { h := sha256.Sum256([]byte(s)); return hex.EncodeToString(h[:]) }
 	const no = "error preflight.state-elsewhere"
 	for name, c := range map[string]struct {
@@ -108,15 +108,15 @@ func TestJudgeOfAuthorities(t *testing.T) {
 			}
 			f := nodestest.Good(worker)
 			f.Cluster, f.CA, f.EtcdCA = "mine", c.ca, c.etcd
-			if diff := cmp.Diff(c.deploy, codes(judge(t, r, worker, f))); diff != "" {
+			if diff := cmp.Diff(c.deploy, codes(findings(t, r, worker, f))); diff != "" {
 				t.Error("deploy:", diff)
 			}
 			r.SetFact("w1", f)
-			if diff := cmp.Diff(c.cleanup, codes(judgeAll(t, r, checkAuthority(true)))); diff != "" {
+			if diff := cmp.Diff(c.cleanup, codes(allFindings(t, r, checkAuthority(true)))); diff != "" {
 				t.Error("cleanup:", diff)
 			}
 			f.Cluster = "theirs"
-			if got := judgeAll(t, r, checkAuthority(true)); got != nil {
+			if got := allFindings(t, r, checkAuthority(true)); got != nil {
 				t.Error("of another cluster, which is told elsewhere:", got)
 			}
 		})
@@ -126,39 +126,39 @@ func TestJudgeOfAuthorities(t *testing.T) {
 // mute is a machine whose SSH server does not forward.
 type mute struct{ node.Host }
 
-func TestJudgeOfReachAsksASingleMachineToo(t *testing.T) {
+func TestCheckOfReachAsksASingleMachineToo(t *testing.T) {
 	r := newInput()
 	r.Cluster.Nodes = []config.Node{master}
-	if got := judgeAll(t, r, checkReach()); got != nil {
-		t.Error("a machine that could not be looked at, which is told elsewhere:", got)
+	if got := allFindings(t, r, checkReach()); got != nil {
+		t.Error("a machine that could not be inspected, which is told elsewhere:", got)
 	}
 	r.SetNode("m1", node.New(mute{}, nil))
 	r.SetFact("m1", nodestest.Good(master))
-	if got := judgeAll(t, r, checkReach()); !slices.Equal(codes(got), []string{"error preflight.unreachable"}) ||
+	if got := allFindings(t, r, checkReach()); !slices.Equal(codes(got), []string{"error preflight.unreachable"}) ||
 		got[0].Host != "m1" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// A load balancer that deploy.yaml no longer has on its machine goes on there, and nobody brings its list up to date:
-// that is said.
+// A load balancer that deploy.yaml no longer has on its machine keeps running there, and nobody brings its list up to
+// date: that is said.
 func TestALoadBalancerThatMovedIsTold(t *testing.T) {
 	r := newInput()
 	was := worker
 	was.Roles = []bundle.Role{workerRole, bundle.LoadBalancer}
 	r.Saved = &config.Cluster{Name: "mine", Nodes: []config.Node{master, was}}
-	if got := codes(judgeAll(t, r, checkDNSChange(), checkLost())); !slices.Equal(got,
+	if got := codes(allFindings(t, r, checkDNSChange(), checkLost())); !slices.Equal(got,
 		[]string{"warning preflight.balancer-left"}) {
 		t.Error(got)
 	}
 	r.Cluster.Nodes[1] = was
-	if got := judgeAll(t, r, checkDNSChange(), checkLost()); got != nil {
+	if got := allFindings(t, r, checkDNSChange(), checkLost()); got != nil {
 		t.Error(got)
 	}
 }
 
 // What bundle and deploy.yaml say together is held against the list before anything is touched.
-func TestPlacesAreJudgedTogether(t *testing.T) {
+func TestPlacesAreCheckedTogether(t *testing.T) {
 	m := nodestest.Manifest()
 	m.Members = append(m.Members,
 		bundle.Member{Path: "x", Kind: bundle.ExtraFile, Name: "x", Dst: "/etc/sudoers.d",
@@ -181,7 +181,7 @@ func TestPlacesAreJudgedTogether(t *testing.T) {
 		r := newInput()
 		r.SetBundle("amd64", box{m})
 		r.Cluster.Packages[workerRole] = c.list
-		if got := codes(judgeBy(t, r, checkPlaces(), worker, nodestest.Good(worker))); !slices.Equal(got, c.want) {
+		if got := codes(findingsOf(t, r, checkPlaces(), worker, nodestest.Good(worker))); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -257,7 +257,7 @@ func TestEachMachineGetsTheProgramsOfItsRoles(t *testing.T) {
 				c.change(r, f)
 			}
 			var got []string
-			for _, x := range judgeBy(t, r, checkPrograms(), c.node, f) {
+			for _, x := range findingsOf(t, r, checkPrograms(), c.node, f) {
 				got = append(got, string(x.Severity)+" "+x.Fault.Code+" "+x.Fault.Args["program"]+" "+
 					x.Fault.Args["role"])
 				if x.Host != c.node.Name || x.Fault.Args["arch"] != "amd64" || x.Fault.Args["bundle"] != "b" {
@@ -381,7 +381,7 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, f := newInput(), nodestest.Good(c.node)
 			c.spoil(r, f)
-			got := judge(t, r, c.node, f)
+			got := findings(t, r, c.node, f)
 			if diff := cmp.Diff(c.want, codes(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -410,15 +410,15 @@ func TestMachinesThatWereCopiedAreTold(t *testing.T) {
 	r := newInput()
 	r.SetFact("m1", nodestest.Good(master))
 	r.SetFact("w1", nodestest.Good(worker))
-	if got := judgeAll(t, r, checkTogether()); got != nil {
+	if got := allFindings(t, r, checkTogether()); got != nil {
 		t.Error(got)
 	}
 	r.Fact("w1").MachineID = "m1"
-	if got := codes(judgeAll(t, r, checkTogether())); !slices.Equal(got, []string{"warning preflight.machine-id"}) {
+	if got := codes(allFindings(t, r, checkTogether())); !slices.Equal(got, []string{"warning preflight.machine-id"}) {
 		t.Error(got)
 	}
 	r.Fact("w1").MachineID, r.Fact("m1").MachineID = "", ""
-	if got := judgeAll(t, r, checkTogether()); got != nil {
+	if got := allFindings(t, r, checkTogether()); got != nil {
 		t.Error("two machines without an identity:", got)
 	}
 }
@@ -448,15 +448,15 @@ func TestRoomForAnotherVersion(t *testing.T) {
 	f := nodestest.Good(worker)
 	f.Cluster = r.Cluster.Name
 	f.Free["/opt/eggo"] = facts.FreeSpace{Device: "/dev/vdc", Bytes: 50 << 20}
-	if got := codes(judgeBy(t, r, checkSpace(), worker, f)); !slices.Equal(got, []string{"error preflight.disk"}) {
+	if got := codes(findingsOf(t, r, checkSpace(), worker, f)); !slices.Equal(got, []string{"error preflight.disk"}) {
 		t.Errorf("60 MiB into 50: %v", got)
 	}
 	f.Versions = []string{"kubelet-555555555555"}
-	if got := codes(judgeBy(t, r, checkSpace(), worker, f)); len(got) > 0 {
+	if got := codes(findingsOf(t, r, checkSpace(), worker, f)); len(got) > 0 {
 		t.Errorf("it is there already: %v", got)
 	}
 	f.Cluster, f.Versions = "", nil
-	if got := codes(judgeBy(t, r, checkSpace(), worker, f)); !slices.Equal(got, []string{"error preflight.disk"}) {
+	if got := codes(findingsOf(t, r, checkSpace(), worker, f)); !slices.Equal(got, []string{"error preflight.disk"}) {
 		t.Errorf("a new machine: %v", got)
 	}
 }
@@ -484,7 +484,7 @@ func TestKernelOfPlugins(t *testing.T) {
 		r.Cluster.NetworkPlugin = c.plugin
 		f := nodestest.Good(worker)
 		f.Kernel, f.NoIPSet = c.kernel, c.noIPSet
-		if got := codes(judge(t, r, worker, f)); !slices.Equal(got, c.want) {
+		if got := codes(findings(t, r, worker, f)); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
@@ -496,14 +496,14 @@ func TestAnotherServerOnThePortOfCoreDNS(t *testing.T) {
 	for who, want := range map[string]int{"": 0, "dnsmasq": 1, "coredns": 1} {
 		f := nodestest.Good(master)
 		f.DNSTaken = who
-		if got := codes(judge(t, in, master, f)); len(got) != want || want > 0 && got[0] != "error preflight.port" {
+		if got := codes(findings(t, in, master, f)); len(got) != want || want > 0 && got[0] != "error preflight.port" {
 			t.Errorf("%q on port 53: %v", who, got)
 		}
-		if got := judgeBy(t, in, checkDNSPort(), worker, f); len(got) > 0 {
+		if got := findingsOf(t, in, checkDNSPort(), worker, f); len(got) > 0 {
 			t.Errorf("%q on a worker: %v", who, codes(got))
 		}
 		f.Cluster = in.Cluster.Name
-		if got := judge(t, in, master, f); who == "coredns" && len(got) != 0 {
+		if got := findings(t, in, master, f); who == "coredns" && len(got) != 0 {
 			t.Error("our own is no obstacle")
 		}
 	}
@@ -518,7 +518,7 @@ func TestAStateDirectoryWithoutReadableAuthorities(t *testing.T) {
 	}
 	f := nodestest.Good(worker)
 	f.Cluster, f.CA = "mine", "sum"
-	got := judge(t, in, worker, f)
+	got := findings(t, in, worker, f)
 	if !slices.Equal(codes(got), []string{"error state.read"}) || !strings.Contains(got[0].Fault.Cause, ca) {
 		t.Errorf("%+v", got)
 	}
@@ -531,7 +531,7 @@ func TestCgroup1OfEveryVersion(t *testing.T) {
 			in, m, f := newInput(), nodestest.Manifest(), nodestest.Good(worker)
 			m.Kubernetes, f.Cgroup2 = fmt.Sprintf("v1.%d.1", minor), cgroup2
 			in.SetBundle("amd64", box{m})
-			warned := slices.Contains(codes(judge(t, in, worker, f)), "warning preflight.cgroup-v1")
+			warned := slices.Contains(codes(findings(t, in, worker, f)), "warning preflight.cgroup-v1")
 			if warned != (!cgroup2 && minor >= 35) {
 				t.Errorf("%s, cgroup2 %v: warned %v", m.Kubernetes, cgroup2, warned)
 			}

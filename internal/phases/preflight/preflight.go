@@ -1,4 +1,4 @@
-// Package preflight looks for what would go wrong, before anything is touched. A check is one value in a file of its
+// Package preflight finds what would go wrong, before anything is touched. A check is one value in a file of its
 // own, check_NAME.go, and the lists say what is checked ahead of which work. What is known of nodes is in facts; what
 // belongs to other areas (etcd, the container runtime, the firewall) comes in by Input.
 package preflight
@@ -28,13 +28,13 @@ type Check struct {
 	// When limits it to some nodes, by their roles say; nil is all.
 	When func(in *Input, n config.Node) bool
 
-	// Node judges a node by its facts; they are nil when it is Unseen.
+	// Node checks a node by its facts; they are nil when it is Unseen.
 	Node func(in *Input, n config.Node, f *facts.Facts) []event.Finding
 	// Ask asks the node itself. All nodes are asked at once.
 	Ask func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding
-	// Bundle judges a bundle.
+	// Bundle checks a bundle.
 	Bundle func(in *Input, s Source) []event.Finding
-	// Cluster judges what concerns no single node, or all of them together.
+	// Cluster checks what concerns no single node, or all of them together.
 	Cluster func(ctx context.Context, in *Input) []event.Finding
 }
 
@@ -43,15 +43,15 @@ type Needs int
 
 // What has to be known of a node, or of a bundle.
 const (
-	Seen      Needs = iota // the node was looked at; the bundle is unpacked and whole
+	Seen      Needs = iota // the node was inspected; the bundle is unpacked and whole
 	Unseen                 // it could not be
 	Served                 // a bundle serves the node; the bundle serves a node
-	Unserved               // the node was looked at, and no bundle serves it
+	Unserved               // the node was inspected, and no bundle serves it
 	Ours                   // the node says that it is of this cluster
 	Unclaimed              // the node says of no cluster that it is its own
 )
 
-// Input is what checks judge by.
+// Input is what checks work with.
 type Input struct {
 	*payload.Payload
 

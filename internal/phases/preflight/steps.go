@@ -12,10 +12,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
-// Steps look at everything at once and touch nothing; every later step needs their verdict. What cannot be looked at
-// does not stop the rest: judge tells everything that is wrong in one go. The verdict waits for the steps of more, too.
+// Steps inspect everything at once and change nothing; every later step needs their result. What cannot be inspected
+// does not stop the rest: check reports everything that is wrong in one go. The result waits for the steps of more.
 func Steps(
-	r *nodes.Nodes, sources []config.BundleSource, judge func(context.Context) error, more ...string,
+	r *nodes.Nodes, sources []config.BundleSource, check func(context.Context) error, more ...string,
 ) []*engine.Step {
 	var steps []*engine.Step
 	for _, b := range sources {
@@ -30,15 +30,15 @@ func Steps(
 		steps = append(steps, s)
 	}
 	for _, n := range r.Cluster.Nodes {
-		steps = append(steps, Look(r, n))
+		steps = append(steps, Inspect(r, n))
 	}
 	v := plan.Step(plan.PhasePreflight, "verdict", "", append(plan.StepIDs(steps), more...))
-	v.Verify = judge
+	v.Verify = check
 	return append(steps, v)
 }
 
-// Look connects to a node and looks at it.
-func Look(r *nodes.Nodes, n config.Node) *engine.Step {
+// Inspect connects to a node and gathers its facts.
+func Inspect(r *nodes.Nodes, n config.Node) *engine.Step {
 	s := LookOnce(r, n)
 	s.Retry = engine.Retry{Tries: 3, Delay: 2 * time.Second, MaxDelay: 10 * time.Second}
 	return s
@@ -52,12 +52,12 @@ func LookOnce(r *nodes.Nodes, n config.Node) *engine.Step {
 	return s
 }
 
-// Accept asks every judge, for each tells what it finds, and has the cluster accepted when none refuses.
-func Accept(e *env.Env, judges ...func(context.Context) error) func(context.Context) error {
+// Accept makes every check, for each reports what it finds, and has the cluster accepted when none refuses.
+func Accept(e *env.Env, checks ...func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var first error
-		for _, judge := range judges {
-			if err := judge(ctx); first == nil {
+		for _, check := range checks {
+			if err := check(ctx); first == nil {
 				first = err
 			}
 		}

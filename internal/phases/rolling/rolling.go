@@ -1,4 +1,4 @@
-// Package rolling has components restarted on one node after the other: when one is not well again, no other is
+// Package rolling has components restarted on one node at a time: when one is not healthy again, no other is
 // touched.
 package rolling
 
@@ -15,18 +15,18 @@ const Timeout = 40 * time.Minute
 
 // Rolling restarts components on one node at a time.
 type Rolling struct {
-	mu    sync.Mutex
-	turns map[string]*turn // by component
+	mu         sync.Mutex
+	components map[string]*component // by component
 }
 
-// New are the turns of a run, which nobody has yet.
-func New() *Rolling { return &Rolling{turns: map[string]*turn{}} }
+// New is for a run in which nothing was restarted yet.
+func New() *Rolling { return &Rolling{components: map[string]*component{}} }
 
-// InTurn calls f when no other node is at it. f restarts the component and proves that it is well again: where that
-// failed on one node, no other is touched any more (rolling.stopped), for what ended it there would end it everywhere.
-// The node itself may try again.
-func (r *Rolling) InTurn(ctx context.Context, what, host string, f func(context.Context) error) error {
-	t := r.turnOf(what)
+// OneAtATime calls f when no other node is at it. f restarts the component and verifies that it is healthy again: where
+// that failed on one node, no other is touched any more (rolling.stopped), for what ended it there would end it
+// everywhere. The node itself may try again.
+func (r *Rolling) OneAtATime(ctx context.Context, what, host string, f func(context.Context) error) error {
+	t := r.componentOf(what)
 	select {
 	case t.place <- struct{}{}:
 	case <-ctx.Done():
@@ -42,19 +42,19 @@ func (r *Rolling) InTurn(ctx context.Context, what, host string, f func(context.
 }
 
 // Unproven says whether the component's last restart on the node did not end well.
-func (r *Rolling) Unproven(what, host string) bool { return r.turnOf(what).unproven(host) }
+func (r *Rolling) Unproven(what, host string) bool { return r.componentOf(what).unproven(host) }
 
-func (r *Rolling) turnOf(what string) *turn {
+func (r *Rolling) componentOf(what string) *component {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.turns[what] == nil {
-		r.turns[what] = &turn{place: make(chan struct{}, 1)}
+	if r.components[what] == nil {
+		r.components[what] = &component{place: make(chan struct{}, 1)}
 	}
-	return r.turns[what]
+	return r.components[what]
 }
 
-// turn is held by the one node of the cluster whose running component is being restarted.
-type turn struct {
+// component has a place for the one node of the cluster on which it is being restarted.
+type component struct {
 	place chan struct{} // one place
 
 	mu     sync.Mutex
@@ -62,19 +62,19 @@ type turn struct {
 }
 
 // unproven says whether the component's last restart on the node did not end well.
-func (t *turn) unproven(host string) bool {
+func (t *component) unproven(host string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.broken == host
 }
 
-func (t *turn) whose() string {
+func (t *component) whose() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.broken
 }
 
-func (t *turn) end(host string, err error) {
+func (t *component) end(host string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.broken = ""

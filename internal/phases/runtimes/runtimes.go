@@ -44,7 +44,7 @@ type Runtime interface {
 	Executes() []string
 	// Alive is a script that fails while the runtime does not answer.
 	Alive() string
-	// Links are directories of CNI plugins whose plugins are linked into another one, for a runtime that looks in one
+	// Links are directories of CNI plugins whose plugins are linked into another one, for a runtime that reads one
 	// only.
 	Links(ctx context.Context, n config.Node, nd *node.Node) (from []string, to string, err error)
 	// List is a script that prints a line NAME@DIGEST for each image, or NAME@ where the runtime does not keep the
@@ -173,8 +173,9 @@ func (r *Runtimes) Start(n config.Node) *engine.Step {
 	return s
 }
 
-// startRuntime starts a service of the runtime. One that we started before takes its turn, and is to answer before the
-// next; that of a package, which starts by itself when it is installed, has no containers of ours yet.
+// startRuntime starts a service of the runtime. One that we started before waits until no other node restarts it, and
+// is to answer before the next; that of a package, which starts by itself when it is installed, has no containers of
+// ours yet.
 func (r *Runtimes) startRuntime(ctx context.Context, n config.Node, nd *node.Node, svc node.Service) error {
 	if err := r.CheckLinks(ctx, n, nd, svc); err != nil {
 		return err
@@ -186,7 +187,7 @@ func (r *Runtimes) startRuntime(ctx context.Context, n config.Node, nd *node.Nod
 	if !u.Active() || u.Applied == "" {
 		return nd.Start(ctx, svc)
 	}
-	return r.Rolling.InTurn(ctx, "runtime", n.Name, func(ctx context.Context) error {
+	return r.Rolling.OneAtATime(ctx, "runtime", n.Name, func(ctx context.Context) error {
 		if err := nd.Start(ctx, svc); err != nil {
 			return err
 		}
@@ -197,7 +198,7 @@ func (r *Runtimes) startRuntime(ctx context.Context, n config.Node, nd *node.Nod
 	})
 }
 
-// unlinked are the plugins that lie only in directories where the runtime does not look.
+// unlinked are the plugins that lie only in directories that the runtime does not read.
 func (r *Runtimes) unlinked(ctx context.Context, n config.Node, nd *node.Node) (missing []string, to string,
 	err error) {
 	from, to, err := r.Runtime().Links(ctx, n, nd)

@@ -71,7 +71,7 @@ func shown(ctx context.Context, h node.Host, p driver.Certificate, addr string) 
 		held.Why = "silent"
 		return held
 	}
-	//nolint:gosec // it is looked at, not trusted
+	//nolint:gosec // it is read, not trusted
 	t := tls.Client(c, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
 	defer t.Close()
 	// A server that wants a certificate of ours refuses after it has shown its own.

@@ -19,7 +19,7 @@ type says struct{ driver.Driver }
 
 func (says) StatusScript(config.Node) string { return "echo of the driver\n" }
 
-func TestUnitsThatStatusLooksAt(t *testing.T) {
+func TestUnitsThatStatusAsksFor(t *testing.T) {
 	worker := config.Node{Name: "w1", Roles: []bundle.Role{bundle.Worker}}
 	member := config.Node{Name: "e1", Roles: []bundle.Role{bundle.Etcd, bundle.LoadBalancer}}
 	for runtime, want := range map[string]string{"containerd": "containerd.service",

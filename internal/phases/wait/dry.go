@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// ErrDry ends what would go on with the answer to a change that was not made.
+// ErrDry ends what would continue with the answer to a change that was not made.
 var ErrDry = errors.New("nothing is changed in a dry run")
 
 // dryKey marks the context of what runs dry.

@@ -176,8 +176,8 @@ func (r *Binary) kubeletWell(n config.Node) func(context.Context, *node.Node) er
 	}
 }
 
-// StartInTurn implements driver.Driver.
-func (r *Binary) StartInTurn(ctx context.Context, c driver.Component, n config.Node, nd *node.Node) error {
+// StartLocked implements driver.Driver.
+func (r *Binary) StartLocked(ctx context.Context, c driver.Component, n config.Node, nd *node.Node) error {
 	svc, err := r.service(c, n)
 	if err != nil {
 		return err

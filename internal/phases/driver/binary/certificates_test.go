@@ -2,7 +2,7 @@ package binary
 
 import "testing"
 
-// What a kubelet serves with is looked for where it has it from: ours, or the one that it asked the cluster for.
+// What a kubelet serves with is searched for where it has it from: ours, or the one that it asked the cluster for.
 func TestWhereANodeHasItsCertificates(t *testing.T) {
 	for more, want := range map[string]map[string]string{
 		"": {"nodes/m1/kubelet": "/etc/kubernetes/pki/kubelet.crt", "kubelet-serving": "",

@@ -351,7 +351,7 @@ func TestOurFilesAreKeptFree(t *testing.T) {
 		}
 	}
 	if seen < 20 {
-		t.Errorf("only %d files were looked at", seen)
+		t.Errorf("only %d files were inspected", seen)
 	}
 }
 

@@ -28,13 +28,13 @@ type proof struct {
 }
 
 // work starts a unit with its files and binaries. One that runs already is restarted only when they changed, and then
-// in its turn; those that do not run yet start side by side.
+// on one node at a time; those that do not run yet start side by side.
 func (r *Binary) work(c driver.Component, n config.Node, p proof) driver.Work {
 	s := driver.Work{Retry: engine.Retry{Tries: 2, Delay: 2 * time.Second}, Timeout: rolling.Timeout}
-	turn := string(c)
+	name := string(c)
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		svc, err := r.service(c, n)
-		if err != nil || r.Unproven(turn, n.Name) {
+		if err != nil || r.Unproven(name, n.Name) {
 			return false, err
 		}
 		return nd.Running(ctx, svc)
@@ -52,7 +52,7 @@ func (r *Binary) work(c driver.Component, n config.Node, p proof) driver.Work {
 			return err
 		}
 		again := false // an earlier try restarted it, and what follows did not end well
-		if r.Unproven(turn, n.Name) {
+		if r.Unproven(name, n.Name) {
 			if again, err = nd.Running(ctx, svc); err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ func (r *Binary) work(c driver.Component, n config.Node, p proof) driver.Work {
 			}
 			return restart(ctx)
 		}
-		return r.InTurn(ctx, turn, n.Name, func(ctx context.Context) error {
+		return r.OneAtATime(ctx, name, n.Name, func(ctx context.Context) error {
 			if err := nd.Prepare(ctx, svc); err != nil {
 				return err
 			}

@@ -39,9 +39,9 @@ func (h unitHost) Run(_ context.Context, c shell.Command) (shell.Result, error) 
 	return shell.Result{Stdout: []byte(out.String())}, nil
 }
 
-// TestAFirstStartTakesNoTurn: a unit that starts for the first time, as after an install that was interrupted, need not
-// wait for the other nodes; one of ours that is being restarted must.
-func TestAFirstStartTakesNoTurn(t *testing.T) {
+// TestAFirstStartWaitsForNoOtherNode: a unit that starts for the first time, as after an install that was interrupted,
+// need not wait for the other nodes; one of ours that is being restarted must.
+func TestAFirstStartWaitsForNoOtherNode(t *testing.T) {
 	emit := func(event.Event) error { return nil }
 	for _, c := range []struct {
 		state   string

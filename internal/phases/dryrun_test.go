@@ -20,9 +20,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
-// rehearse plays a plan and proves that neither the machines nor the state directory nor what the API server keeps have
+// dryRun plays a plan and proves that neither the machines nor the state directory nor what the API server keeps have
 // changed.
-func rehearse(t *testing.T, l *phasestest.Lab, plan func(phases.Env) *engine.Plan) (*book, engine.Summary) {
+func dryRun(t *testing.T, l *phasestest.Lab, plan func(phases.Env) *engine.Plan) (*book, engine.Summary) {
 	t.Helper()
 	state := t.TempDir()
 	if err := os.CopyFS(filepath.Join(state, "s"), os.DirFS(l.StateDir())); err != nil {
@@ -37,13 +37,13 @@ func rehearse(t *testing.T, l *phasestest.Lab, plan func(phases.Env) *engine.Pla
 		t.Fatalf("%v %+v", err, sum.Failed)
 	}
 	if diff := cmp.Diff(before, tree(t, l)); diff != "" {
-		t.Error("a rehearsal changed machines:", diff)
+		t.Error("a dry run changed machines:", diff)
 	}
 	if diff := cmp.Diff(own, files(t, l.StateDir())); diff != "" {
-		t.Error("a rehearsal changed the state directory:", diff)
+		t.Error("a dry run changed the state directory:", diff)
 	}
 	if diff := cmp.Diff(api, l.API.Paths()); diff != "" {
-		t.Error("a rehearsal changed the cluster:", diff)
+		t.Error("a dry run changed the cluster:", diff)
 	}
 	return b, sum
 }
@@ -79,7 +79,7 @@ func changes(b *book, host string) []string {
 
 func TestARehearsalTellsEverythingAndChangesNothing(t *testing.T) {
 	l := newLab(t, 1)
-	b, sum := rehearse(t, l, phases.Deploy)
+	b, sum := dryRun(t, l, phases.Deploy)
 	for _, host := range []string{"m1", "w1"} {
 		for _, want := range []string{"change.claim", "change.file", "change.hosts", "change.kernel", "change.start",
 			"change.upload"} {
@@ -94,26 +94,26 @@ func TestARehearsalTellsEverythingAndChangesNothing(t *testing.T) {
 
 	// On a cluster that is made there is nothing to do.
 	l = deployed(t, workers(1))
-	if b, sum = rehearse(t, l, phases.Deploy); len(sum.Changed) > 0 || len(of[event.Change](b)) > 0 {
+	if b, sum = dryRun(t, l, phases.Deploy); len(sum.Changed) > 0 || len(of[event.Change](b)) > 0 {
 		t.Errorf("a finished cluster would be changed: %v %+v", sum.Changed, of[event.Change](b))
 	}
 	// What somebody has spoilt is what would be done.
 	put(t, l.Nodes["w1"].Path("/etc/kubernetes/kube-proxy.yaml"), "spoilt")
-	if b, sum = rehearse(t, l, phases.Deploy); !slices.Equal(sum.Changed, []string{"bootstrap.proxy/w1"}) ||
+	if b, sum = dryRun(t, l, phases.Deploy); !slices.Equal(sum.Changed, []string{"bootstrap.proxy/w1"}) ||
 		len(changes(b, "m1")) > 0 {
 		t.Errorf("%v %v", sum.Changed, changes(b, "m1"))
 	}
 	deploy(t, l)
 
-	b, _ = rehearse(t, l, purge)
+	b, _ = dryRun(t, l, purge)
 	for _, want := range []string{"change.undo-services", "change.undo-files", "change.undo-directories",
 		"change.forget"} {
 		if !slices.Contains(changes(b, "w1"), want) {
 			t.Errorf("%s is not in %v", want, changes(b, "w1"))
 		}
 	}
-	if _, sum = rehearse(t, l, phases.Deploy); len(sum.Changed) > 0 {
-		t.Errorf("the cleanup that was only rehearsed left a mark: %v", sum.Changed)
+	if _, sum = dryRun(t, l, phases.Deploy); len(sum.Changed) > 0 {
+		t.Errorf("the dry run of a cleanup left a mark: %v", sum.Changed)
 	}
 }
 
