@@ -87,7 +87,7 @@ func (f *buildFlags) showMirrors(env *environment) error {
 	case len(rows) == 1:
 		return env.say(p.T("bundle.cli.mirrors-none"))
 	default:
-		table(env.Stdout, "", rows)
+		env.table(env.Stdout, "", rows)
 	}
 	if f.preset != "" {
 		env.tell(p.T("bundle.cli.mirrors-carry"))

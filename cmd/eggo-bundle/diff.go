@@ -91,7 +91,7 @@ func printDifference(env *environment, title string, d *diff.Difference) error {
 	if err := env.say(title); err != nil {
 		return err
 	}
-	table(env.Stdout, "", rows)
+	env.table(env.Stdout, "", rows)
 	var parts []string
 	for _, w := range []diff.Word{diff.Added, diff.Removed, diff.Upgraded, diff.Downgraded, diff.Changed} {
 		if counts[w] > 0 {

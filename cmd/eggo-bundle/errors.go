@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 )
@@ -67,9 +68,10 @@ func printFault(env *environment, f *event.Fault, advise bool) {
 	case line != "":
 		text = file + ":" + line + ": " + text
 	}
-	fmt.Fprintf(env.Stderr, "%s: %s [%s]\n", env.P.T("cli.error"), text, f.Code)
+	s := cli.ScreenOf(env.Stderr, env.Getenv)
+	fmt.Fprint(env.Stderr, s.Text(fmt.Sprintf("%s: %s [%s]\n", s.Error(env.P.T("cli.error")), text, f.Code)))
 	if next != "" && advise {
-		fmt.Fprintf(env.Stderr, "  → %s\n", next)
+		fmt.Fprint(env.Stderr, s.Text(fmt.Sprintf("  → %s\n", next)))
 	}
 }
 

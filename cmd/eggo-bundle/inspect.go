@@ -161,7 +161,7 @@ func head(env *environment, a *bundle.Archive, parts []part) {
 		for _, x := range parts {
 			rows = append(rows, []string{path.Base(x.File), report.Amount(x.Size)})
 		}
-		table(w, p.T("bundle.cli.parts", "count", fmt.Sprint(len(parts))), rows)
+		env.table(w, p.T("bundle.cli.parts", "count", fmt.Sprint(len(parts))), rows)
 	}
 }
 
@@ -182,7 +182,7 @@ func inspect(env *environment, a *bundle.Archive, parts []part, digests bool) {
 		}
 		rows = append(rows, r)
 	}
-	table(w, p.T("bundle.cli.kinds"), rows)
+	env.table(w, p.T("bundle.cli.kinds"), rows)
 
 	rows = [][]string{{p.T("bundle.cli.col.kind"), p.T("bundle.cli.col.path"), p.T("bundle.cli.col.ver"),
 		">" + p.T("bundle.cli.col.size"),
@@ -194,19 +194,19 @@ func inspect(env *environment, a *bundle.Archive, parts []part, digests bool) {
 		}
 		rows = append(rows, []string{string(e.Kind), e.Path, e.Version, where, e.Dst, roles(e.Roles)})
 	}
-	table(w, p.T("bundle.cli.members"), rows)
+	env.table(w, p.T("bundle.cli.members"), rows)
 
 	rows = [][]string{{p.T("bundle.cli.col.name"), ">" + p.T("bundle.cli.col.size"), ">" + p.T("bundle.cli.col.layers"),
 		">" + p.T("bundle.cli.col.shared"),
 		p.T("bundle.cli.col.digest"), p.T("bundle.cli.col.roles")}}
 	rows = append(rows, imageRows(m, digests)...)
-	table(w, p.T("bundle.cli.images"), rows)
+	env.table(w, p.T("bundle.cli.images"), rows)
 
 	rows = [][]string{{p.T("bundle.cli.col.name"), p.T("bundle.cli.col.roles")}}
 	for _, x := range m.Install {
 		rows = append(rows, []string{x.Name, roles(x.Roles)})
 	}
-	table(w, p.T("bundle.cli.packages"), rows)
+	env.table(w, p.T("bundle.cli.packages"), rows)
 }
 
 // printOutside names what the bundle would place where no file may come from outside: why it is refused.
@@ -220,7 +220,7 @@ func printOutside(env *environment, m *bundle.Manifest) {
 	for _, o := range list {
 		rows = append(rows, []string{o.Member, o.Place, p.T("bundle.cli.outside." + o.Why)})
 	}
-	table(env.Stdout, p.T("bundle.cli.outside", "count", fmt.Sprint(len(list))), rows)
+	env.table(env.Stdout, p.T("bundle.cli.outside", "count", fmt.Sprint(len(list))), rows)
 }
 
 // shortDigest is how much of a digest tells two images apart: "sha256:" and twelve digits.

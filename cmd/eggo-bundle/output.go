@@ -16,6 +16,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/report/building"
@@ -69,14 +70,14 @@ func (env *environment) building() building.Output {
 
 // say writes a result.
 func (env *environment) say(s string) error {
-	_, err := fmt.Fprintln(env.Stdout, s)
+	_, err := fmt.Fprintln(env.Stdout, cli.ScreenOf(env.Stdout, env.Getenv).Text(s))
 	return err
 }
 
 // tell writes a message beside the results; nothing when the output is JSON.
 func (env *environment) tell(s string) {
 	if !env.json {
-		fmt.Fprintln(env.Stderr, s)
+		fmt.Fprintln(env.Stderr, cli.ScreenOf(env.Stderr, env.Getenv).Text(s))
 	}
 }
 
@@ -144,7 +145,7 @@ func parseAge(flag, s string) (time.Duration, error) {
 // table writes rows in columns as wide as their widest cell, counted in cells of a terminal; nothing if there is only
 // the head. The text comes from files: it is cleaned of what a terminal would obey. Columns whose head begins with >
 // stand to the right.
-func table(w io.Writer, title string, rows [][]string) {
+func (env *environment) table(w io.Writer, title string, rows [][]string) {
 	if len(rows) < 2 {
 		return
 	}
@@ -161,10 +162,11 @@ func table(w io.Writer, title string, rows [][]string) {
 			width[i] = max(width[i], ansi.StringWidth(r[i]))
 		}
 	}
+	s := cli.ScreenOf(w, env.Getenv)
 	if title != "" {
-		fmt.Fprintf(w, "\n%s\n", title)
+		fmt.Fprintf(w, "\n%s\n", s.Head(title))
 	}
-	for _, r := range rows {
+	for n, r := range rows {
 		var b strings.Builder
 		for i, c := range r {
 			fill := strings.Repeat(" ", width[i]-ansi.StringWidth(c))
@@ -173,7 +175,11 @@ func table(w io.Writer, title string, rows [][]string) {
 			}
 			b.WriteString("  " + c + fill)
 		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+		line := strings.TrimRight(b.String(), " ")
+		if n == 0 {
+			line = s.Head(line)
+		}
+		fmt.Fprintln(w, s.Text(line))
 	}
 }
 

@@ -233,7 +233,7 @@ func printPushed(env *environment, res *registry.PushResult) error {
 		rows = append(rows, []string{x.Name, x.Target, strings.Join(x.Platforms, ", ")})
 		lost = append(lost, x.Lost...)
 	}
-	table(env.Stdout, p.T("bundle.cli.pushed", "images", fmt.Sprint(len(res.Images))), rows)
+	env.table(env.Stdout, p.T("bundle.cli.pushed", "images", fmt.Sprint(len(res.Images))), rows)
 	env.tell(p.T("bundle.cli.pushed-blobs",
 		"uploaded", fmt.Sprint(res.Uploaded), "size", report.Amount(res.Bytes), "present",
 		fmt.Sprint(res.Present+res.Mounted)))

@@ -75,6 +75,7 @@ func newRoot(env *environment) *cobra.Command {
 		newKeygen(env), newSign(env), newCache(env), newVersion(env),
 		cli.NewCompletion(p.T("cli.completion.short"), env.Stdout), cli.NewMan(buildVersion()))
 	localize(root, p)
+	cli.Help(root, env.Getenv)
 	completions().Apply(root)
 	return root
 }

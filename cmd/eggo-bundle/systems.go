@@ -74,6 +74,6 @@ func listSystems(env *environment) error {
 	for _, b := range list {
 		rows = append(rows, []string{b.system, b.Kubernetes, b.Runtime})
 	}
-	table(env.Stdout, "", rows)
+	env.table(env.Stdout, "", rows)
 	return nil
 }

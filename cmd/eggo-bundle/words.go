@@ -27,13 +27,9 @@ func localize(root *cobra.Command, p *i18n.Printer) {
 			return target.Help()
 		},
 	})
-	flags := ".FlagUsages"
-	if p.Lang() == i18n.English {
-		flags = ".FlagUsagesWrapped 110" // it breaks at spaces only, which Chinese has none of
-	}
 	root.SetUsageTemplate(strings.NewReplacer(
 		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", "[command]{{end}}",
-		"["+p.T("cli.help.arg")+"]{{end}}", ".FlagUsages", flags,
+		"["+p.T("cli.help.arg")+"]{{end}}",
 		"Usage:", p.T("cli.help.usage"), "Available Commands:", p.T("cli.help.commands"), "Global Flags:",
 		p.T("cli.help.global"),
 		"Flags:", p.T("cli.help.flags"), "Examples:", p.T("cli.help.examples"), "Aliases:", p.T("cli.help.aliases"),

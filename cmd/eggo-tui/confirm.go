@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -27,7 +26,7 @@ func (env *environment) confirmDelete(ctx context.Context, s *operation.Scope) e
 // confirmCleanup shows what will go, from the records of the nodes themselves, and asks for the cluster's name.
 func (env *environment) confirmCleanup(ctx context.Context, s *operation.Scope, purge bool) error {
 	for inv := range s.Inventory(ctx, purge) {
-		fmt.Fprint(env.Stderr, present.Inventory(env.P, inv).Text())
+		env.printTo(env.Stderr, present.Inventory(env.P, inv))
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -53,5 +52,5 @@ func (env *environment) confirmName(ctx context.Context, s *operation.Scope) err
 }
 
 func (env *environment) listNodes(nodes []config.Node) {
-	fmt.Fprint(env.Stderr, present.Nodes(nodes).Text())
+	env.printTo(env.Stderr, present.Nodes(nodes))
 }

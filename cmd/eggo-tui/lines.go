@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/present"
@@ -29,9 +31,14 @@ func (o *runOptions) lookingAt(cmd *cobra.Command, env *environment) {
 func (env *environment) lines() *present.Lines { return present.NewLines(env.Stdout, buildVersion()) }
 
 // print writes a document to stdout.
-func (env *environment) print(d document.Document) { fmt.Fprint(env.Stdout, d.Text()) }
+func (env *environment) print(d document.Document) { env.printTo(env.Stdout, d) }
+
+// printTo writes a document as what is written to takes it.
+func (env *environment) printTo(w io.Writer, d document.Document) {
+	fmt.Fprint(w, cli.ScreenOf(w, env.Getenv).Document(d))
+}
 
 // printFindings writes what preflight found to stderr.
 func (env *environment) printFindings(list []event.Finding) {
-	fmt.Fprint(env.Stderr, present.Findings(env.P, list).Text())
+	env.printTo(env.Stderr, present.Findings(env.P, list))
 }

@@ -107,6 +107,6 @@ func listRuns(ctx context.Context, env *environment, o logOptions) error {
 	if o.id != "" {
 		all = slices.DeleteFunc(all, func(c operation.ClusterRuns) bool { return c.Name != o.id })
 	}
-	_, err = io.WriteString(env.Stdout, present.Runs(env.P, all).Text())
-	return err
+	env.print(present.Runs(env.P, all))
+	return nil
 }

@@ -90,9 +90,10 @@ func printError(env *environment, err error) {
 	}
 	f := event.AsFault(err)
 	text, next := env.P.Fault(f)
-	fmt.Fprintf(env.Stderr, "%s: %s [%s]\n", env.P.T("cli.error"), text, f.Code)
+	s := cli.ScreenOf(env.Stderr, env.Getenv)
+	fmt.Fprint(env.Stderr, s.Text(fmt.Sprintf("%s: %s [%s]\n", s.Error(env.P.T("cli.error")), text, f.Code)))
 	if next != "" {
-		fmt.Fprintf(env.Stderr, "  → %s\n", next)
+		fmt.Fprint(env.Stderr, s.Text(fmt.Sprintf("  → %s\n", next)))
 	}
 }
 
@@ -135,6 +136,7 @@ func newRootCmd(env *environment) *cobra.Command {
 	o.flags(root, env)
 	root.AddCommand(verbs(env)...)
 	localize(root, p)
+	cli.Help(root, env.Getenv)
 	completions(env).Apply(root)
 	return root
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"maps"
 
@@ -57,8 +56,8 @@ func validate(env *environment, o validateOptions) error {
 		if present.ValidityLines(env.P, out, o.file, problems); out.Err != nil {
 			return out.Err
 		}
-	} else if _, err := io.WriteString(env.Stdout, present.Validity(env.P, o.file, problems).Text()); err != nil {
-		return err
+	} else {
+		env.print(present.Validity(env.P, o.file, problems))
 	}
 	if problems.HasErrors() {
 		return reported(event.ClassUsage, "config.invalid")
@@ -88,5 +87,5 @@ func faultArgs(f *event.Fault) map[string]string {
 
 // printProblems tells the problems of a deploy.yaml on stderr, for verbs that go on to do something else.
 func printProblems(env *environment, problems config.Problems) {
-	fmt.Fprint(env.Stderr, present.Problems(env.P, problems).Text())
+	env.printTo(env.Stderr, present.Problems(env.P, problems))
 }

@@ -79,7 +79,7 @@ func page(cmd *cobra.Command, version string) string {
 	section(&b, "NAME")
 	fmt.Fprintf(&b, "%s \\- %s\n", roff(pageName(cmd)), roff(cmd.Short))
 	section(&b, "SYNOPSIS")
-	fmt.Fprintf(&b, ".nf\n%s\n.fi\n", bold(cmd.UseLine()))
+	fmt.Fprintf(&b, ".nf\n%s\n.fi\n", strong(cmd.UseLine()))
 	section(&b, "DESCRIPTION")
 	about := cmd.Long
 	if about == "" {
@@ -129,7 +129,7 @@ func commands(b *strings.Builder, cmd *cobra.Command) {
 			section(b, "COMMANDS")
 			first = false
 		}
-		fmt.Fprintf(b, ".TP\n%s\n%s\n", bold(sub.Use), roff(sub.Short))
+		fmt.Fprintf(b, ".TP\n%s\n%s\n", strong(sub.Use), roff(sub.Short))
 	}
 }
 
@@ -148,7 +148,7 @@ func options(b *strings.Builder, name string, flags *pflag.FlagSet) {
 			head = "-" + f.Shorthand + ", " + head
 		}
 		value, usage := pflag.UnquoteUsage(f)
-		head = bold(head)
+		head = strong(head)
 		if value != "" {
 			head += " " + roff(value)
 		}
@@ -181,11 +181,11 @@ func related(b *strings.Builder, cmd *cobra.Command) {
 		if i == len(names)-1 {
 			end = ""
 		}
-		fmt.Fprintf(b, "%s(1)%s\n", bold(n), end)
+		fmt.Fprintf(b, "%s(1)%s\n", strong(n), end)
 	}
 }
 
-func bold(s string) string { return `\fB` + strings.TrimPrefix(roff(s), `\&`) + `\fR` }
+func strong(s string) string { return `\fB` + strings.TrimPrefix(roff(s), `\&`) + `\fR` }
 
 // roff makes text that shows as it is: nothing in it is a command of troff.
 func roff(s string) string {

@@ -20,7 +20,7 @@ var dependencies = map[string][]string{
 	"internal/event":    {},
 	"internal/i18n":     {"internal/event"},
 	"internal/exitcode": {"internal/event"},
-	"internal/cli":      {"internal/event", "internal/spelling"},
+	"internal/cli":      {"internal/event", "internal/document", "internal/spelling"},
 	"internal/engine":   {"internal/event"},
 	"internal/journal":  {"internal/event"},
 	"internal/control":  {"internal/event"},
@@ -142,7 +142,7 @@ var only = map[string][]string{
 	"github.com/google/go-container": {"internal/bundle"},
 	"github.com/sassoftware/":        {"internal/bundle/rpm"},
 	"github.com/spf13/":              {"cmd", "internal/cli"},
-	"golang.org/x/term":              {"cmd"},
+	"golang.org/x/term":              {"cmd", "internal/cli"},
 	"al.essio.dev/pkg/shellescape":   {"internal/shell"},
 }
 
