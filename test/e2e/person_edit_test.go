@@ -34,7 +34,7 @@ func TestAPersonMendsTheFile(t *testing.T) {
 	beginSaved(x, cluster, stand.OneAndTwo(), aDay)
 
 	s.Say("== etcd does not start, and the board says why")
-	x.see(5*time.Minute, "n1 needs you", "etcd.service", `unknown unit "d"`, "A setting has a value",
+	x.see(5*time.Minute, "n1 needs you", "etcd.service", `unknown unit "d"`, "A component rejects",
 		"e edit, then again")
 	s.Say("what the person sees:\n%s", x.screen())
 	run := await(t, s, cluster, time.Minute, "etcd is asked about",

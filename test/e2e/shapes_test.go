@@ -62,7 +62,7 @@ func absences(t *testing.T, s *stand.Stand, cluster string) {
 		if n, ok := r.Event.(event.Notice); ok && strings.HasPrefix(n.Text.Key, "notice.away") {
 			a := n.Text.Args
 			reported[a["component"]+" "+a["node"]] = true
-			s.Say("%s on %s was away for %s s (%s)", a["component"], a["node"], a["seconds"], n.Text.Key)
+			s.Say("%s on %s was unavailable for %s s (%s)", a["component"], a["node"], a["seconds"], n.Text.Key)
 		}
 	}
 	for _, n := range []string{"n1", "n2", "n3"} {

@@ -200,11 +200,10 @@ func TestRender(t *testing.T) {
 		all = append(all, p.Msg(n))
 	}
 	wantNotes := []string{
-		"site: nobody runs hooks where a manifest is applied; these are applied as plain objects: Secret key, Job " +
+		"site: applying a manifest runs no Helm hooks; these are applied as plain objects: Secret key, Job " +
 			"migrate, Job announce",
-		"site: hooks for other times than the installation are left out: Job wipe",
-		"site: these name no namespace, and nothing here says whether their kinds are in one, so they may not get " +
-			"into web: Unknown whose",
+		"site: skipped hooks that do not belong to the installation: Job wipe",
+		"site: these objects name no namespace and their scope is unknown; they may not end up in web: Unknown whose",
 	}
 	if !slices.Equal(all, wantNotes) {
 		t.Errorf("notes: %q", all)
