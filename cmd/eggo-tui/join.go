@@ -79,7 +79,8 @@ func join(ctx context.Context, env *environment, o joinOptions, args []string) e
 // request is what the flags ask for.
 func (o *joinOptions) request(ctx context.Context, env *environment, args []string) (q request.Join, err error) {
 	q.List = o.list
-	if q.Nodes, err = o.machines(ctx, env, args); err != nil {
+	q.Logins = map[string]request.Login{}
+	if q.Nodes, err = o.machines(ctx, env, args, q.Logins); err != nil {
 		return q, err
 	}
 	if o.id, err = operation.OnlyCluster(ctx, stateStore(env, o.state), o.id); err != nil {
@@ -89,8 +90,11 @@ func (o *joinOptions) request(ctx context.Context, env *environment, args []stri
 	return q, err
 }
 
-// machines are those of the command line, or of the file. What was not said is zero.
-func (o joinOptions) machines(ctx context.Context, env *environment, args []string) ([]config.Node, error) {
+// machines are those of the command line, or of the file. What was not said is zero. Logins that were said of them are
+// put in the map, by address.
+func (o joinOptions) machines(
+	ctx context.Context, env *environment, args []string, logins map[string]request.Login,
+) ([]config.Node, error) {
 	usage := func(code string, kv ...string) error {
 		return event.NewFault(event.ClassUsage, "join."+code, nil, kv...)
 	}
@@ -105,7 +109,7 @@ func (o joinOptions) machines(ctx context.Context, env *environment, args []stri
 		if ownLists.Match(data) {
 			return config.LoadNodes(data, o.list)
 		}
-		return o.read(ctx, env, string(data))
+		return o.read(ctx, env, string(data), logins)
 	}
 	if len(args) == 0 {
 		return nil, usage("nobody")
@@ -121,7 +125,7 @@ func (o joinOptions) machines(ctx context.Context, env *environment, args []stri
 			roles = append(roles, role)
 		}
 	}
-	out, err := o.read(ctx, env, strings.Join(args, "\n"))
+	out, err := o.read(ctx, env, strings.Join(args, "\n"), logins)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +147,9 @@ var ownLists = regexp.MustCompile(`(?m)^["']?(masters|workers|etcds)["']?[ \t]*:
 	`|^nodes[ \t]*:[^\n]*\n[ \t]*-[ \t]*\{?[ \t]*(name|ip|port|arch)[ \t]*:`)
 
 // read reads machines in any of the ways of docs/machines.md.
-func (o joinOptions) read(ctx context.Context, env *environment, text string) ([]config.Node, error) {
+func (o joinOptions) read(
+	ctx context.Context, env *environment, text string, logins map[string]request.Login,
+) ([]config.Node, error) {
 	l := machines.Read(text).Resolve(ctx, controlhost.LookUp)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -162,12 +168,15 @@ func (o joinOptions) read(ctx context.Context, env *environment, text string) ([
 	}
 	var out []config.Node
 	for _, e := range l.Entries {
-		if e.User != "" || e.Key != "" {
-			return nil, event.NewFault(event.ClassUsage, "join.login", nil, "value", cmp.Or(e.User, e.Key))
-		}
 		ip, err := netip.ParseAddr(e.IP)
 		if err != nil {
 			return nil, err
+		}
+		if l := (request.Login{User: e.User, Key: e.Key}); e.User != "" || e.Key != "" {
+			if l.Key != "" {
+				l.Key = env.host("").Path(l.Key)
+			}
+			logins[ip.Unmap().String()] = l
 		}
 		port, _ := strconv.Atoi(e.Port) // judged by the reader
 		out = append(out, config.Node{Name: e.Name, IP: ip.Unmap(), Port: port, Arch: e.Arch, Roles: e.Roles})

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -108,4 +109,64 @@ func (t *text) removeLogins(gone []Node) {
 			machines.Style = yaml.FlowStyle
 		}
 	}
+}
+
+// AddLogins gives machines of a deploy.yaml logins of their own in eggo.machines: user and private key. The result has
+// been loaded again, as that of AddNodes.
+func AddLogins(data []byte, file string, logins map[string]Login) ([]byte, Problems, error) {
+	t, err := readText(data, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	was, problems := Load(data, file)
+	if was == nil {
+		return nil, problems, nil
+	}
+	key, eggo := t.pair("eggo")
+	if key == nil {
+		key, eggo = textNode("eggo"), &yaml.Node{}
+		t.after[key] = t.root.Content[len(t.root.Content)-2]
+		t.root.Content = append(t.root.Content, key, eggo)
+	}
+	machines := mapIn(asMap(eggo), "machines")
+	for _, name := range slices.Sorted(maps.Keys(logins)) {
+		own := mapIn(machines, name)
+		own.Style = yaml.FlowStyle
+		for _, kv := range [][2]string{{"user", logins[name].User}, {"private-key-path", logins[name].PrivateKeyPath}} {
+			if kv[1] != "" {
+				own.Content = append(own.Content, textNode(kv[0]), textNode(kv[1]))
+			}
+		}
+	}
+	t.changed[key] = true
+	return t.result(file, was.Nodes)
+}
+
+func textNode(text string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(text)
+	return n
+}
+
+// asMap makes a node that says nothing a map.
+func asMap(n *yaml.Node) *yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		*n = yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", LineComment: n.LineComment}
+	}
+	if len(n.Content) == 0 {
+		n.Style = 0
+	}
+	return n
+}
+
+// mapIn is the map of a key, which is made if it is not there.
+func mapIn(m *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			return asMap(m.Content[i+1])
+		}
+	}
+	n := asMap(&yaml.Node{})
+	m.Content = append(m.Content, textNode(key), n)
+	return n
 }

@@ -75,3 +75,33 @@ func TestLoginsOfMachines(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// A machine that joins with a login of its own has it in eggo.machines, beside those that are there.
+func TestAddLogins(t *testing.T) {
+	for name, c := range map[string]struct{ file, want string }{
+		"no eggo": {"masters:\n- {name: m1, ip: 192.0.2.1}\nnodes:\n- {name: w1, ip: 192.0.2.2}\n# end\n",
+			"eggo:\n  machines:\n    w1: {user: ops, private-key-path: /keys/w1}\n# end\n"},
+		"no machines": {"masters: [{name: m1, ip: 192.0.2.1}]\nnodes: [{name: w1, ip: 192.0.2.2}]\neggo:\n" +
+			"  hostname: set # why\n", "eggo:\n  hostname: set # why\n  machines:\n    w1: {user: ops"},
+		"an empty map": {"masters: [{name: m1, ip: 192.0.2.1}]\nnodes: [{name: w1, ip: 192.0.2.2}]\n" +
+			"eggo: {machines: {}}\n", "w1: {user: ops"},
+		"others": {"masters: [{name: m1, ip: 192.0.2.1}]\nnodes: [{name: w1, ip: 192.0.2.2}]\n" +
+			"eggo:\n  machines:\n    m1: {user: admin}\n", "    m1: {user: admin}\n    w1: {user: ops"},
+	} {
+		text := "cluster-id: c\nprivate-key-path: /k\npackage-src: {x86src: /b.tar.gz}\n" + c.file
+		out, problems, err := AddLogins([]byte(text), "deploy.yaml", map[string]Login{"w1": {User: "ops",
+			PrivateKeyPath: "/keys/w1"}})
+		if err != nil || problems.HasErrors() || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v %v\n%s", name, err, problems, out)
+			continue
+		}
+		is, _ := Load(out, "deploy.yaml")
+		if l := is.LoginOf("w1"); l.User != "ops" || l.PrivateKeyPath != "/keys/w1" {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+	_, problems, err := AddLogins([]byte(pool), "deploy.yaml", map[string]Login{"m1": {User: "-o"}})
+	if err != nil || !problems.HasErrors() {
+		t.Errorf("a user that is none: %v %v", problems, err)
+	}
+}

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -43,6 +44,9 @@ func (p *prepared) extend(ctx context.Context, q request.Join) ([]config.Node, e
 		return nil, err
 	}
 	text, problems, err := config.AddNodes(p.text, p.file, fresh)
+	if err == nil && text != nil && len(p.logins) > 0 {
+		text, problems, err = config.AddLogins(text, p.file, p.logins)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -131,4 +135,58 @@ func (p *prepared) archOf(ctx context.Context, n config.Node) (string, error) {
 			"amd64, arm64").On(n.Name)
 	}
 	return arch, nil
+}
+
+// ownLogins makes logins that were said of nodes their own, from the first connection on: such a node gets its name at
+// once, by which eggo.machines of deploy.yaml has it. A login that deploy.yaml has already is nothing new; where it has
+// another one for that node, nobody knows which is right.
+func (p *prepared) ownLogins(q request.Join) error {
+	taken := map[string]bool{}
+	for _, n := range append(slices.Clone(p.cluster.Nodes), q.Nodes...) {
+		taken[n.Name] = true
+	}
+	q.Nodes = slices.Clone(q.Nodes)
+	for i := range q.Nodes {
+		n := &q.Nodes[i]
+		said, is := q.Logins[n.IP.String()]
+		if !is {
+			continue
+		}
+		at := slices.IndexFunc(p.cluster.Nodes, func(o config.Node) bool { return o.IP == n.IP })
+		name := n.Name
+		if at >= 0 {
+			name = p.cluster.Nodes[at].Name
+		}
+		have := p.cluster.LoginOf(name)
+		own := config.Login{User: said.User, PrivateKeyPath: said.Key}
+		if own.User == have.User {
+			own.User = ""
+		}
+		if own.PrivateKeyPath == have.PrivateKeyPath {
+			own.PrivateKeyPath = ""
+		}
+		if own.User == "" && own.PrivateKeyPath == "" {
+			continue
+		}
+		if _, other := p.cluster.Eggo.Machines[name]; at >= 0 || other && name != "" {
+			return event.NewFault(event.ClassUsage, "join.login", nil, "value", cmp.Or(own.User, own.PrivateKeyPath),
+				"name", name, "file", p.file)
+		}
+		if len(n.Roles) == 0 {
+			n.Roles = []bundle.Role{bundle.Worker}
+		}
+		if n.Name == "" {
+			n.Name = freeName(*n, taken)
+			taken[n.Name] = true
+		}
+		if p.logins == nil {
+			p.logins = map[string]config.Login{}
+		}
+		if p.cluster.Eggo.Machines == nil {
+			p.cluster.Eggo.Machines = map[string]config.Login{}
+		}
+		p.logins[n.Name], p.cluster.Eggo.Machines[n.Name] = own, own
+	}
+	p.request = q
+	return nil
 }

@@ -29,6 +29,8 @@ type prepared struct {
 	bus     *event.Bus // likewise
 	holder  string     // of the nodes' locks; "" is nobody: nothing is changed
 	limit   []string   // nodes that the work is kept to; none: all
+	// logins are those of nodes that join, by name, where they are not the cluster's.
+	logins map[string]config.Login
 }
 
 // prepare loads deploy.yaml and what it takes to log in. Nothing is made.
@@ -61,8 +63,11 @@ func load(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
 	if _, err := p.policy(); err != nil {
 		return nil, err
 	}
-	if _, is := q.(request.Renew); is {
+	switch q := q.(type) {
+	case request.Renew:
 		return p, p.checkRenew(ctx)
+	case request.Join:
+		return p, p.ownLogins(q)
 	}
 	return p, nil
 }

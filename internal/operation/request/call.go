@@ -29,8 +29,15 @@ func (j Join) Call() event.Call {
 	}
 	var each []event.CallMachine
 	for _, n := range j.Nodes {
-		each = append(each, machine(n))
-		c.Nodes = append(c.Nodes, n.IP.String())
+		m := machine(n)
+		l := j.Logins[m.Addr]
+		for _, word := range [][2]string{{"user", l.User}, {"key", l.Key}} {
+			if word[1] != "" { // as lists of machines have it
+				m.Addr += " " + word[0] + "=" + word[1]
+			}
+		}
+		each = append(each, m)
+		c.Nodes = append(c.Nodes, m.Addr)
 	}
 	first := each[0]
 	differs := func(m event.CallMachine) bool {

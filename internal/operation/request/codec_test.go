@@ -25,7 +25,8 @@ func every() []Request {
 		Roles: []bundle.Role{bundle.Worker},
 	}, {IP: netip.MustParseAddr("192.0.2.1")}}
 	return []Request{
-		Deploy{c}, Join{c, nodes, "/list"}, Delete{c, []string{"w1"}, time.Minute, true, true},
+		Deploy{c}, Join{c, nodes, "/list", map[string]Login{"192.0.2.21": {User: "ops", Key: "/k"}}},
+		Delete{c, []string{"w1"}, time.Minute, true, true},
 		Cleanup{c, []string{"192.0.2.9"}, true}, Renew{c}, Snapshot{c, "/out"}, Restore{c, "/snap"},
 		Deploy{}, Deploy{Common{OnFailure: OnFailure{Ask: true}}},
 		Deploy{Common{OnFailure: OnFailure{Do: event.LeaveOut}}},

@@ -139,6 +139,14 @@ type Join struct {
 	Common
 	Nodes []config.Node `json:"nodes"`          // what is not said of one is zero
 	List  string        `json:"list,omitempty"` // the file that they were read from, if they were
+	// Logins are those that were said of nodes, by address. One that is not the cluster's becomes the node's own.
+	Logins map[string]Login `json:"logins,omitempty"`
+}
+
+// Login is how a node is logged in to; what is not said is the cluster's. It holds no secret.
+type Login struct {
+	User string `json:"user,omitempty"`
+	Key  string `json:"key,omitempty"` // a private key's file, absolute
 }
 
 // Delete removes nodes from the cluster.
