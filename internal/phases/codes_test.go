@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/packages"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
@@ -233,7 +234,8 @@ func TestARestoreThatIsRefused(t *testing.T) {
 			var all []event.Finding
 			r.Emit = func(e event.Event) error { all = append(all, e.(event.Finding)); return nil }
 			err := r.checkRestore(t.Context(), &SnapshotFile{Size: 1 << 20})
-			if got := strings.Join(codes(all), " "); got != c.want || (err != nil) != strings.HasPrefix(got, "error") {
+			if got := strings.Join(nodestest.Codes(all), " "); got != c.want ||
+				(err != nil) != strings.HasPrefix(got, "error") {
 				t.Errorf("%s, %v", got, err)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
@@ -17,7 +18,7 @@ func pluginRun(t *testing.T, network string, members ...bundle.Member) *run {
 		m.Members = append(m.Members, bundle.Member{Path: "addons/" + name, Kind: bundle.Addon, Name: name})
 	}
 	m.Members = append(m.Members, members...)
-	r.SetBundle("amd64", box{m})
+	r.SetBundle("amd64", nodestest.Box{Is: m})
 	return r
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
@@ -161,12 +162,12 @@ func shelved(texts map[string]string) Bundle {
 		x := bundle.Member{Path: name, Kind: bundle.Addon, Name: filepath.Base(name), Size: int64(len(text))}
 		m.Members = append(m.Members, x)
 	}
-	return written{box{m}, texts}
+	return written{nodestest.Box{Is: m}, texts}
 }
 
 // written is a bundle of manifests that the test wrote.
 type written struct {
-	box
+	nodestest.Box
 	texts map[string]string
 }
 

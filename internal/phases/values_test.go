@@ -1,14 +1,11 @@
 package phases
 
 import (
-	"context"
-	"io"
 	"testing"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
@@ -29,29 +26,14 @@ func good(n config.Node) *facts.Facts { return nodestest.Good(n) }
 // findings is what preflight finds by checks of these.
 func (r *run) findings(t *testing.T, checks []preflight.Check, n config.Node) []string {
 	t.Helper()
-	return codes(preflight.Run(t.Context(), r.checked([]config.Node{n}), checks))
+	return nodestest.Codes(preflight.Run(t.Context(), r.checked([]config.Node{n}), checks))
 }
-
-// box is a bundle that is only its manifest.
-type box struct{ m *bundle.Manifest }
-
-func (b box) Manifest() *bundle.Manifest                          { return b.m }
-func (box) Open(string) (io.ReadSeekCloser, error)                { return nil, io.EOF }
-func (box) Images(context.Context, []string) (bundle.File, error) { return bundle.File{}, io.EOF }
 
 func newTestRun() *run {
 	r := newRun(Env{Cluster: &config.Cluster{Name: "mine", Nodes: []config.Node{master, worker},
 		NetworkPlugin: "flannel", Packages: map[bundle.Role][]config.Package{}}, Now: time.Now})
-	r.SetBundle("amd64", box{manifest()})
+	r.SetBundle("amd64", nodestest.Box{Is: manifest()})
 	return r
-}
-
-func codes(all []event.Finding) []string {
-	var out []string
-	for _, f := range all {
-		out = append(out, string(f.Severity)+" "+f.Fault.Code)
-	}
-	return out
 }
 
 // componentRun is a run that knows its nodes and certificates, for a deploy.yaml with more keys.
@@ -63,7 +45,7 @@ func componentRun(t *testing.T, more string) *run {
 		t.Fatal(ps)
 	}
 	r := newRun(Env{Cluster: c, Now: time.Now, StateDir: t.TempDir()})
-	r.SetBundle("amd64", box{manifest()})
+	r.SetBundle("amd64", nodestest.Box{Is: manifest()})
 	for _, n := range c.Nodes {
 		r.SetFact(n.Name, good(n))
 	}

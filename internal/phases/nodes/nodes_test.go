@@ -1,9 +1,7 @@
 package nodes_test
 
 import (
-	"context"
 	"errors"
-	"io"
 	"slices"
 	"testing"
 
@@ -13,16 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 )
-
-// staged is a bundle of which only the manifest is asked.
-type staged struct{ m bundle.Manifest }
-
-func (s *staged) Manifest() *bundle.Manifest           { return &s.m }
-func (*staged) Open(string) (io.ReadSeekCloser, error) { return nil, errors.ErrUnsupported }
-func (*staged) Images(context.Context, []string) (f bundle.File, err error) {
-	return f, errors.ErrUnsupported
-}
 
 // two are a control plane and a worker, both of amd64.
 func two() *nodes.Nodes {
@@ -39,7 +29,7 @@ func TestANodeIsServedFromTheBundleThatFitsIt(t *testing.T) {
 	r := two()
 	w := r.Cluster.Nodes[1]
 	for key, family := range map[string]string{"amd64": "debian", "extra-1": "rpm"} {
-		r.SetBundle(key, &staged{bundle.Manifest{Arch: "amd64", OS: bundle.OS{Family: family},
+		r.SetBundle(key, nodestest.Box{Is: &bundle.Manifest{Arch: "amd64", OS: bundle.OS{Family: family},
 			Install: []bundle.Package{{Name: "runc"}}}})
 	}
 	if b := r.BundleOf(w); b != nil {

@@ -1,8 +1,6 @@
 package payload
 
 import (
-	"context"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -19,20 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// box is a bundle that is only its manifest.
-type box struct{ m *bundle.Manifest }
-
-func (b box) Manifest() *bundle.Manifest                          { return b.m }
-func (box) Open(string) (io.ReadSeekCloser, error)                { return nil, io.EOF }
-func (box) Images(context.Context, []string) (bundle.File, error) { return bundle.File{}, io.EOF }
-
 // payloadOfTwo is what a control plane and a worker get of a bundle.
 func payloadOfTwo() *Payload {
 	r := &Payload{Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{Name: "mine", NetworkPlugin: "flannel",
 		Nodes: []config.Node{nodestest.Master(), nodestest.Worker()}, Packages: map[bundle.Role][]config.Package{}}},
 		facts.Places{})}
 	r.Executed = func(config.Node) []string { return []string{"etcd", "kube-apiserver", "kubelet"} }
-	r.SetBundle("amd64", box{nodestest.Manifest()})
+	r.SetBundle("amd64", nodestest.Box{Is: nodestest.Manifest()})
 	return r
 }
 

@@ -20,8 +20,8 @@ func TestTheBundlesVersionIsChecked(t *testing.T) {
 		r := newInput()
 		m := nodestest.Manifest()
 		m.Kubernetes = version
-		if got := codes(onBundle(r, []Check{checkVersion(), checkFlags()},
-			Source{Bundle: box{m}, Roles: bundle.AllRoles()})); !slices.Equal(got, want) {
+		if got := nodestest.Codes(onBundle(r, []Check{checkVersion(), checkFlags()},
+			Source{Bundle: nodestest.Box{Is: m}, Roles: bundle.AllRoles()})); !slices.Equal(got, want) {
 			t.Errorf("%s: %v", version, got)
 		}
 	}
@@ -30,8 +30,9 @@ func TestTheBundlesVersionIsChecked(t *testing.T) {
 		Args: map[string]string{"--pod-infra-container-image": "pause"}}}
 	m := nodestest.Manifest()
 	m.Kubernetes = "v1.35.1"
-	if got := codes(onBundle(r, []Check{checkVersion(), checkFlags()},
-		Source{Bundle: box{m}, Roles: bundle.AllRoles()})); !slices.Equal(got, []string{"error config.flag-replaced"}) {
+	if got := nodestest.Codes(onBundle(r, []Check{checkVersion(), checkFlags()},
+		Source{Bundle: nodestest.Box{Is: m}, Roles: bundle.AllRoles()})); !slices.Equal(got,
+		[]string{"error config.flag-replaced"}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -44,7 +45,7 @@ func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
 	bare := nodestest.Manifest()
 	bare.Name, bare.Install, bare.Members = "bare", nil, nil
 	r.Cluster.Source = config.PackageSource{Bundles: map[string]string{"amd64": "b.tar.gz"}, More: []string{"e.tar.gz"}}
-	r.SetBundle("extra-1", box{euler})
+	r.SetBundle("extra-1", nodestest.Box{Is: euler})
 	w := nodestest.Good(worker)
 	w.OS, w.PkgManagers = map[string]string{"ID": "openEuler", "VERSION_ID": "24.03"}, []string{"apt-get", "dnf"}
 	r.SetFact(master.Name, nodestest.Good(master))
@@ -56,23 +57,23 @@ func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	euler.Kubernetes = "v1.33.1"
-	if got := codes(allFindings(t, r, Bundle()...)); !slices.Equal(got, []string{"error bundle.versions"}) {
+	if got := nodestest.Codes(allFindings(t, r, Bundle()...)); !slices.Equal(got, []string{"error bundle.versions"}) {
 		t.Error(got)
 	}
 	w.OS["VERSION_ID"] = "22.03"
 	got := findings(t, r, worker, w)
-	if !slices.Equal(codes(got), []string{"error preflight.os"}) ||
+	if !slices.Equal(nodestest.Codes(got), []string{"error preflight.os"}) ||
 		got[0].Fault.Args["for"] != "debian 12 (bookworm) (b), openEuler 24.03 (e)" {
 		t.Errorf("%+v", got)
 	}
 	r.Cluster.Source.More = append(r.Cluster.Source.More, "bare.tar.gz")
-	r.SetBundle("extra-2", box{bare})
+	r.SetBundle("extra-2", nodestest.Box{Is: bare})
 	if b := r.BundleOf(worker); b == nil || b.Manifest().Name != "bare" {
 		t.Error("a bundle without packages does not serve what no other fits")
 	}
 	worker := worker
 	worker.Arch = "arm64"
-	if got := codes(findingsOf(t, r, checkSystem(), worker, w)); !slices.Equal(got,
+	if got := nodestest.Codes(findingsOf(t, r, checkSystem(), worker, w)); !slices.Equal(got,
 		[]string{"error preflight.no-bundle"}) {
 		t.Error(got)
 	}
@@ -83,10 +84,10 @@ func TestABundleForServersNeedsNoImages(t *testing.T) {
 	r := newInput()
 	m := *r.Bundle("amd64").Manifest()
 	m.Images, m.Members = nil, m.Members[:2]
-	if got := codes(bundleFindings(r, box{&m}, etcdRole, bundle.LoadBalancer)); len(got) > 0 {
+	if got := nodestest.Codes(bundleFindings(r, nodestest.Box{Is: &m}, etcdRole, bundle.LoadBalancer)); len(got) > 0 {
 		t.Error(got)
 	}
-	if got := codes(bundleFindings(r, box{&m}, workerRole)); !slices.Equal(got,
+	if got := nodestest.Codes(bundleFindings(r, nodestest.Box{Is: &m}, workerRole)); !slices.Equal(got,
 		[]string{"error bundle.image-absent", "error bundle.image-absent"}) {
 		t.Error(got)
 	}
@@ -120,7 +121,7 @@ func TestImagesThatComponentsRunFrom(t *testing.T) {
 		return nil
 	}
 	for role, want := range map[bundle.Role][]string{etcdRole: {"error bundle.image-absent"}, workerRole: nil} {
-		if got := codes(bundleFindings(r, r.Bundle("amd64"), role)); !slices.Equal(got, want) {
+		if got := nodestest.Codes(bundleFindings(r, r.Bundle("amd64"), role)); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", role, got, want)
 		}
 	}
@@ -174,12 +175,12 @@ func TestWhatABundleLacks(t *testing.T) {
 			r := newInput()
 			m := nodestest.Manifest()
 			c.change(r.Cluster, m)
-			r.SetBundle("amd64", box{m})
+			r.SetBundle("amd64", nodestest.Box{Is: m})
 			for _, n := range r.Cluster.Nodes {
 				r.SetFact(n.Name, nodestest.Good(n))
 			}
 			got := allFindings(t, r, Bundle()...)
-			if diff := cmp.Diff(c.want, codes(got)); diff != "" {
+			if diff := cmp.Diff(c.want, nodestest.Codes(got)); diff != "" {
 				t.Error(diff, got)
 			}
 			for _, g := range got {

@@ -8,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 )
 
 const (
@@ -85,7 +86,7 @@ func TestCheckOfFirewalls(t *testing.T) {
 				}
 				return
 			}
-			if !slices.Equal(codes(got), []string{c.want}) || got[0].Fault.Args["ports"] != c.ports {
+			if !slices.Equal(nodestest.Codes(got), []string{c.want}) || got[0].Fault.Args["ports"] != c.ports {
 				t.Errorf("%+v", got)
 			}
 		})

@@ -2,8 +2,6 @@ package preflight
 
 import (
 	"cmp"
-	"context"
-	"io"
 	"testing"
 	"time"
 
@@ -17,13 +15,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 )
-
-// box is a bundle that is only its manifest.
-type box struct{ m *bundle.Manifest }
-
-func (b box) Manifest() *bundle.Manifest                          { return b.m }
-func (box) Open(string) (io.ReadSeekCloser, error)                { return nil, io.EOF }
-func (box) Images(context.Context, []string) (bundle.File, error) { return bundle.File{}, io.EOF }
 
 var (
 	cpRole, workerRole, etcdRole = bundle.ControlPlane, bundle.Worker, bundle.Etcd
@@ -51,7 +42,7 @@ func newInput() *Input {
 			NetworkPlugin: "flannel", Packages: map[bundle.Role][]config.Package{}}, Now: time.Now}, facts.Places{}),
 		Executed: func(config.Node) []string { return []string{"kubelet", "kube-apiserver", "etcd"} },
 	}
-	p.SetBundle("amd64", box{nodestest.Manifest()})
+	p.SetBundle("amd64", nodestest.Box{Is: nodestest.Manifest()})
 	return &Input{Payload: p, Asked: p.Cluster.Nodes, Store: "/var/lib/containerd",
 		Inbound: (&host.Host{Payload: p}).Inbound, Starts: starts,
 		Needed: func(config.Node, *bundle.Manifest) []string { return nil }}
@@ -81,12 +72,4 @@ func allFindings(t *testing.T, in *Input, checks ...Check) []event.Finding {
 	t.Helper()
 	in.Runtime, in.Asked = cmp.Or(in.Cluster.Runtime, "containerd"), in.Cluster.Nodes
 	return Run(t.Context(), in, checks)
-}
-
-func codes(all []event.Finding) []string {
-	var out []string
-	for _, f := range all {
-		out = append(out, string(f.Severity)+" "+f.Fault.Code)
-	}
-	return out
 }

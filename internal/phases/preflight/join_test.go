@@ -37,13 +37,13 @@ func TestACheckIsAFileAndItsSentences(t *testing.T) {
 		in.SetFact(n.Name, nodestest.Good(n))
 	}
 	if got := allFindings(t, in, with...); len(got) > 0 {
-		t.Error("with nodes that nothing is wrong with:", codes(got))
+		t.Error("with nodes that nothing is wrong with:", nodestest.Codes(got))
 	}
 	in.Fact("m1").Swap, in.Fact("w1").Kernel = true, "bearded"
 	got := allFindings(t, in, with...)
-	if !slices.Equal(codes(got), []string{"error preflight.swap", "error preflight.fake-beard"}) ||
+	if !slices.Equal(nodestest.Codes(got), []string{"error preflight.swap", "error preflight.fake-beard"}) ||
 		got[1].Host != "w1" {
-		t.Error("found:", codes(got))
+		t.Error("found:", nodestest.Codes(got))
 	}
 	var told []string
 	err := Tell(func(e event.Event) error { told = append(told, e.(event.Finding).Fault.Code); return nil }, got)
@@ -53,7 +53,7 @@ func TestACheckIsAFileAndItsSentences(t *testing.T) {
 	}
 	in.Fact("w1").Cluster = "mine"
 	if got := allFindings(t, in, row); len(got) > 0 {
-		t.Error("of a node that it is not about:", codes(got))
+		t.Error("of a node that it is not about:", nodestest.Codes(got))
 	}
 
 	// The first place: a file that no list names is told, and one that has another name.

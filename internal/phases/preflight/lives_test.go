@@ -36,12 +36,12 @@ func TestEtcdKeepsAQuorumWithoutThoseThatLeave(t *testing.T) {
 		in := newInput()
 		in.Removing = []config.Node{{Name: "e", Roles: []bundle.Role{etcdRole}}}
 		in.Etcd = members(letters)
-		if got := strings.Join(codes(allFindings(t, in, checkQuorum())), " "); got != want {
+		if got := strings.Join(nodestest.Codes(allFindings(t, in, checkQuorum())), " "); got != want {
 			t.Errorf("%s: %q, want %q", letters, got, want)
 		}
 		in.Removing[0].Roles = []bundle.Role{workerRole}
 		if got := allFindings(t, in, checkQuorum()); len(got) > 0 {
-			t.Errorf("%s: of a worker that leaves: %v", letters, codes(got))
+			t.Errorf("%s: of a worker that leaves: %v", letters, nodestest.Codes(got))
 		}
 	}
 	in := newInput()
@@ -49,7 +49,7 @@ func TestEtcdKeepsAQuorumWithoutThoseThatLeave(t *testing.T) {
 	in.Etcd = func(context.Context) ([]Member, error) {
 		return nil, event.NewFault(event.ClassFailed, "etcd.none", errors.New("no member runs"))
 	}
-	if got := allFindings(t, in, checkQuorum()); !slices.Equal(codes(got),
+	if got := allFindings(t, in, checkQuorum()); !slices.Equal(nodestest.Codes(got),
 		[]string{"error preflight.leave-no-quorum"}) ||
 		got[0].Fault.Args["cause"] != "no member runs" {
 		t.Errorf("%+v", got)
@@ -90,7 +90,7 @@ func TestNodesThatCannotBeInspected(t *testing.T) {
 			in.Cluster.Nodes = []config.Node{worker}
 			in.Force, in.API.Ready = c.force, map[string]bool{worker.Name: c.ready}
 			_ = in.KeepFault(worker.Name, event.NewFault(c.class, "ssh.own", errors.New("no route to host")))
-			if got := strings.Join(codes(allFindings(t, in, c.check)), " "); got != c.want {
+			if got := strings.Join(nodestest.Codes(allFindings(t, in, c.check)), " "); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 			in.SetFact(worker.Name, nodestest.Good(worker))
@@ -98,7 +98,7 @@ func TestNodesThatCannotBeInspected(t *testing.T) {
 				return
 			}
 			if got := allFindings(t, in, c.check); len(got) > 0 {
-				t.Errorf("when it was inspected: %v", codes(got))
+				t.Errorf("when it was inspected: %v", nodestest.Codes(got))
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func TestARestoreThatIsHalfDone(t *testing.T) {
 	} {
 		in := newInput()
 		in.Restore = func(context.Context) (Progress, error) { return c.is, c.err }
-		if got := strings.Join(codes(allFindings(t, in, checkRestoring())), " "); got != c.want {
+		if got := strings.Join(nodestest.Codes(allFindings(t, in, checkRestoring())), " "); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

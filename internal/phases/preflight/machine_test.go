@@ -65,7 +65,7 @@ func TestCheckOfANodeThatIsOursOrSeemsSo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := nodestest.Good(c.node)
 			c.spoil(f)
-			if diff := cmp.Diff(c.want, codes(findings(t, newInput(), c.node, f))); diff != "" {
+			if diff := cmp.Diff(c.want, nodestest.Codes(findings(t, newInput(), c.node, f))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -108,11 +108,11 @@ func TestCheckOfAuthorities(t *testing.T) {
 			}
 			f := nodestest.Good(worker)
 			f.Cluster, f.CA, f.EtcdCA = "mine", c.ca, c.etcd
-			if diff := cmp.Diff(c.deploy, codes(findings(t, r, worker, f))); diff != "" {
+			if diff := cmp.Diff(c.deploy, nodestest.Codes(findings(t, r, worker, f))); diff != "" {
 				t.Error("deploy:", diff)
 			}
 			r.SetFact("w1", f)
-			if diff := cmp.Diff(c.cleanup, codes(allFindings(t, r, checkAuthority(true)))); diff != "" {
+			if diff := cmp.Diff(c.cleanup, nodestest.Codes(allFindings(t, r, checkAuthority(true)))); diff != "" {
 				t.Error("cleanup:", diff)
 			}
 			f.Cluster = "theirs"
@@ -134,7 +134,8 @@ func TestCheckOfReachAsksASingleMachineToo(t *testing.T) {
 	}
 	r.SetNode("m1", node.New(mute{}, nil))
 	r.SetFact("m1", nodestest.Good(master))
-	if got := allFindings(t, r, checkReach()); !slices.Equal(codes(got), []string{"error preflight.unreachable"}) ||
+	if got := allFindings(t, r, checkReach()); !slices.Equal(nodestest.Codes(got),
+		[]string{"error preflight.unreachable"}) ||
 		got[0].Host != "m1" {
 		t.Errorf("%+v", got)
 	}
@@ -147,7 +148,7 @@ func TestALoadBalancerThatMovedIsTold(t *testing.T) {
 	was := worker
 	was.Roles = []bundle.Role{workerRole, bundle.LoadBalancer}
 	r.Saved = &config.Cluster{Name: "mine", Nodes: []config.Node{master, was}}
-	if got := codes(allFindings(t, r, checkDNSChange(), checkLost())); !slices.Equal(got,
+	if got := nodestest.Codes(allFindings(t, r, checkDNSChange(), checkLost())); !slices.Equal(got,
 		[]string{"warning preflight.balancer-left"}) {
 		t.Error(got)
 	}
@@ -179,9 +180,10 @@ func TestPlacesAreCheckedTogether(t *testing.T) {
 			[]string{"error place.ours"}},
 	} {
 		r := newInput()
-		r.SetBundle("amd64", box{m})
+		r.SetBundle("amd64", nodestest.Box{Is: m})
 		r.Cluster.Packages[workerRole] = c.list
-		if got := codes(findingsOf(t, r, checkPlaces(), worker, nodestest.Good(worker))); !slices.Equal(got, c.want) {
+		if got := nodestest.Codes(findingsOf(t, r, checkPlaces(), worker, nodestest.Good(worker))); !slices.Equal(got,
+			c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -252,7 +254,7 @@ func TestEachMachineGetsTheProgramsOfItsRoles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, f := newInput(), nodestest.Good(c.node)
-			r.SetBundle("amd64", box{complete(c.absent...)})
+			r.SetBundle("amd64", nodestest.Box{Is: complete(c.absent...)})
 			if c.change != nil {
 				c.change(r, f)
 			}
@@ -382,7 +384,7 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 			r, f := newInput(), nodestest.Good(c.node)
 			c.spoil(r, f)
 			got := findings(t, r, c.node, f)
-			if diff := cmp.Diff(c.want, codes(got)); diff != "" {
+			if diff := cmp.Diff(c.want, nodestest.Codes(got)); diff != "" {
 				t.Error(diff)
 			}
 			for _, g := range got {
@@ -414,7 +416,8 @@ func TestMachinesThatWereCopiedAreTold(t *testing.T) {
 		t.Error(got)
 	}
 	r.Fact("w1").MachineID = "m1"
-	if got := codes(allFindings(t, r, checkTogether())); !slices.Equal(got, []string{"warning preflight.machine-id"}) {
+	if got := nodestest.Codes(allFindings(t, r, checkTogether())); !slices.Equal(got,
+		[]string{"warning preflight.machine-id"}) {
 		t.Error(got)
 	}
 	r.Fact("w1").MachineID, r.Fact("m1").MachineID = "", ""
@@ -444,19 +447,21 @@ func TestRoomForAnotherVersion(t *testing.T) {
 	for i := range m.Members {
 		m.Members[i].SHA256 = strings.Repeat("5", 64)
 	}
-	r.SetBundle("amd64", box{m})
+	r.SetBundle("amd64", nodestest.Box{Is: m})
 	f := nodestest.Good(worker)
 	f.Cluster = r.Cluster.Name
 	f.Free["/opt/eggo"] = facts.FreeSpace{Device: "/dev/vdc", Bytes: 50 << 20}
-	if got := codes(findingsOf(t, r, checkSpace(), worker, f)); !slices.Equal(got, []string{"error preflight.disk"}) {
+	if got := nodestest.Codes(findingsOf(t, r, checkSpace(), worker, f)); !slices.Equal(got,
+		[]string{"error preflight.disk"}) {
 		t.Errorf("60 MiB into 50: %v", got)
 	}
 	f.Versions = []string{"kubelet-555555555555"}
-	if got := codes(findingsOf(t, r, checkSpace(), worker, f)); len(got) > 0 {
+	if got := nodestest.Codes(findingsOf(t, r, checkSpace(), worker, f)); len(got) > 0 {
 		t.Errorf("it is there already: %v", got)
 	}
 	f.Cluster, f.Versions = "", nil
-	if got := codes(findingsOf(t, r, checkSpace(), worker, f)); !slices.Equal(got, []string{"error preflight.disk"}) {
+	if got := nodestest.Codes(findingsOf(t, r, checkSpace(), worker, f)); !slices.Equal(got,
+		[]string{"error preflight.disk"}) {
 		t.Errorf("a new machine: %v", got)
 	}
 }
@@ -484,7 +489,7 @@ func TestKernelOfPlugins(t *testing.T) {
 		r.Cluster.NetworkPlugin = c.plugin
 		f := nodestest.Good(worker)
 		f.Kernel, f.NoIPSet = c.kernel, c.noIPSet
-		if got := codes(findings(t, r, worker, f)); !slices.Equal(got, c.want) {
+		if got := nodestest.Codes(findings(t, r, worker, f)); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
@@ -496,11 +501,12 @@ func TestAnotherServerOnThePortOfCoreDNS(t *testing.T) {
 	for who, want := range map[string]int{"": 0, "dnsmasq": 1, "coredns": 1} {
 		f := nodestest.Good(master)
 		f.DNSTaken = who
-		if got := codes(findings(t, in, master, f)); len(got) != want || want > 0 && got[0] != "error preflight.port" {
+		if got := nodestest.Codes(findings(t, in, master, f)); len(got) != want ||
+			want > 0 && got[0] != "error preflight.port" {
 			t.Errorf("%q on port 53: %v", who, got)
 		}
 		if got := findingsOf(t, in, checkDNSPort(), worker, f); len(got) > 0 {
-			t.Errorf("%q on a worker: %v", who, codes(got))
+			t.Errorf("%q on a worker: %v", who, nodestest.Codes(got))
 		}
 		f.Cluster = in.Cluster.Name
 		if got := findings(t, in, master, f); who == "coredns" && len(got) != 0 {
@@ -519,7 +525,7 @@ func TestAStateDirectoryWithoutReadableAuthorities(t *testing.T) {
 	f := nodestest.Good(worker)
 	f.Cluster, f.CA = "mine", "sum"
 	got := findings(t, in, worker, f)
-	if !slices.Equal(codes(got), []string{"error state.read"}) || !strings.Contains(got[0].Fault.Cause, ca) {
+	if !slices.Equal(nodestest.Codes(got), []string{"error state.read"}) || !strings.Contains(got[0].Fault.Cause, ca) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -530,8 +536,8 @@ func TestCgroup1OfEveryVersion(t *testing.T) {
 		for _, cgroup2 := range []bool{false, true} {
 			in, m, f := newInput(), nodestest.Manifest(), nodestest.Good(worker)
 			m.Kubernetes, f.Cgroup2 = fmt.Sprintf("v1.%d.1", minor), cgroup2
-			in.SetBundle("amd64", box{m})
-			warned := slices.Contains(codes(findings(t, in, worker, f)), "warning preflight.cgroup-v1")
+			in.SetBundle("amd64", nodestest.Box{Is: m})
+			warned := slices.Contains(nodestest.Codes(findings(t, in, worker, f)), "warning preflight.cgroup-v1")
 			if warned != (!cgroup2 && minor >= 35) {
 				t.Errorf("%s, cgroup2 %v: warned %v", m.Kubernetes, cgroup2, warned)
 			}

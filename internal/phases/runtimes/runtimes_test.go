@@ -1,10 +1,7 @@
 package runtimes
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,17 +16,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 )
-
-// staged is a bundle of which only the manifest is asked.
-type staged struct{ m *bundle.Manifest }
-
-func (s staged) Manifest() *bundle.Manifest           { return s.m }
-func (staged) Open(string) (io.ReadSeekCloser, error) { return nil, errors.ErrUnsupported }
-func (staged) Images(context.Context, []string) (f bundle.File, err error) {
-	return f, errors.ErrUnsupported
-}
 
 var worker = config.Node{Name: "w1", Arch: "amd64", Roles: []bundle.Role{bundle.Worker}}
 
@@ -37,7 +26,7 @@ var worker = config.Node{Name: "w1", Arch: "amd64", Roles: []bundle.Role{bundle.
 func ofAWorker() *payload.Payload {
 	n := nodes.New(&env.Env{Cluster: &config.Cluster{Nodes: []config.Node{worker}}}, facts.Places{})
 	n.SetFact(worker.Name, &facts.Facts{})
-	n.SetBundle(worker.Arch, staged{&bundle.Manifest{Arch: worker.Arch,
+	n.SetBundle(worker.Arch, nodestest.Box{Is: &bundle.Manifest{Arch: worker.Arch,
 		Images: []bundle.Image{{Name: "registry.k8s.io/pause:3.10.1"}}}})
 	return &payload.Payload{Nodes: n, Executed: func(config.Node) []string { return nil }}
 }

@@ -17,7 +17,7 @@ func TestCoreDNSAsAService(t *testing.T) {
 	m.Images = m.Images[:1] // nobody needs CoreDNS's image
 	m.Members = append(m.Members, bundle.Member{Path: "coredns", Kind: bundle.Binary, Name: "coredns",
 		Dst: "/usr/local/bin", Roles: []bundle.Role{bundle.ControlPlane}})
-	r.SetBundle("amd64", box{m})
+	r.SetBundle("amd64", nodestest.Box{Is: m})
 	r.Fact("m1").Nameserver, r.Fact("m1").Resolv = true, "/run/systemd/resolve/resolv.conf"
 	s, err := r.service(driver.CoreDNS, n)
 	conf := fileOf(t, s, err, "Corefile")

@@ -2,9 +2,7 @@ package binary
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -30,13 +28,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
-// box is a bundle that is only its manifest.
-type box struct{ m *bundle.Manifest }
-
-func (b box) Manifest() *bundle.Manifest                          { return b.m }
-func (box) Open(string) (io.ReadSeekCloser, error)                { return nil, io.EOF }
-func (box) Images(context.Context, []string) (bundle.File, error) { return bundle.File{}, io.EOF }
-
 // made is the driver of a run that knows its nodes and certificates, for a deploy.yaml with more keys.
 func made(t *testing.T, more string) *Binary {
 	t.Helper()
@@ -50,7 +41,7 @@ func made(t *testing.T, more string) *Binary {
 		Executed: func(n config.Node) []string { return Executes(c, n) }}
 	r := &Binary{Env: e, Payload: p, Certs: certs.New(e), Rolling: rolling.New(),
 		RuntimeUnit: "containerd.service"}
-	r.SetBundle("amd64", box{nodestest.Manifest()})
+	r.SetBundle("amd64", nodestest.Box{Is: nodestest.Manifest()})
 	for _, n := range c.Nodes {
 		r.SetFact(n.Name, nodestest.Good(n))
 	}
@@ -180,7 +171,7 @@ func TestTheKubeletOfEveryVersion(t *testing.T) {
 			r := made(t, "")
 			m := nodestest.Manifest()
 			m.Kubernetes = fmt.Sprintf("v1.%d.1", minor)
-			r.SetBundle("amd64", box{m})
+			r.SetBundle("amd64", nodestest.Box{Is: m})
 			n := r.Cluster.Nodes[0]
 			r.Fact(n.Name).Cgroup2 = cgroup2
 			s, err := r.service(driver.Kubelet, n)
