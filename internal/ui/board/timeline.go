@@ -125,14 +125,26 @@ func (b *Board) Timeline(t *Timeline, s *runstate.State, now time.Time, w, h int
 	}
 	t.rows = append(t.rows, which[t.top:end]...)
 	out := lines[t.top:end:end]
-	if more := len(lines) - end; seen < room {
-		out = append(out, "  "+b.Theme.Dim.Render(report.More(b.P, t.top, more)))
+	if seen < room {
+		above, below := count(which[:t.top]), count(which[end:])
+		out = append(out, "  "+b.Theme.Dim.Render(report.More(b.P, above, below)))
 	}
 	out = widget.Block(out, w, room, "")
 	if room == h {
 		return out
 	}
 	return append(out, widget.Block(b.about(s, host, list[t.Cursor], w, h-room), w, h-room, b.Theme.Glyphs.Cut)...)
+}
+
+// count is how many of the rows are steps.
+func count(rows []int) int {
+	n := 0
+	for _, i := range rows {
+		if i >= 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // phaseRow is the heading of the steps of a phase.
