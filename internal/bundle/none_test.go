@@ -35,7 +35,7 @@ func TestWhatIsNoBundle(t *testing.T) {
 	}{
 		"text":    {[]byte("kubernetes: v1.34\n# 离线包\n"), "bundle.text", "is a text file"},
 		"cut":     {[]byte(strings.Repeat("é", 300))[:511], "bundle.text", "is a text file"},
-		"zipped":  {zipped.Bytes(), "bundle.not-tar", "there is no tar archive in it"},
+		"zipped":  {zipped.Bytes(), "bundle.not-tar", "does not contain a tar archive"},
 		"noise":   {noise, "bundle.not-gzip", "is not compressed with gzip"},
 		"empty":   {nil, "bundle.truncated", "at byte 0"},
 		"missing": {nil, "bundle.open", "no such file"},

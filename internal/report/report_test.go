@@ -213,7 +213,7 @@ func TestNothingWaitsInSilence(t *testing.T) {
 		}
 		for _, want := range []string{"nothing new for 10s",
 			"still running 15s: Step0; last line: waiting for [2Jgodot", "and 4 more steps",
-			"Step1; next try in 50s, because: The step was not done within 9s"} {
+			"Step1; next try in 50s, because: The step did not finish within 9s"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%q is not in\n%s", want, out.String())
 			}

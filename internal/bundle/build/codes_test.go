@@ -163,15 +163,15 @@ func TestFilesThatAreNone(t *testing.T) {
 			return tarWith(t, tar.Header{Name: "etcd-v9/etcd", Typeflag: tar.TypeReg}, "x")
 		}, []string{"has no etcd", "List the archive"}},
 		{"half a program", "path: f", "build.elf", text(elf.ELFMAG + "\x02\x01\x01"),
-			[]string{"f cannot be read as an ELF program"}},
+			[]string{"f cannot be read as an ELF binary"}},
 		{"another architecture's", "path: f", "build.elf-arch", text(string(buildtest.ELF("arm64", "f"))),
-			[]string{"f is a program for arm64, not for amd64", "{arch}"}},
+			[]string{"f is a binary for arm64, not for amd64", "{arch}"}},
 		{"another architecture's in an archive", "path: f, pick: {etcd: e}", "build.elf-arch",
 			func(t *testing.T) string {
 				t.Helper()
 				return tarWith(t, tar.Header{Name: "./etcd", Typeflag: tar.TypeReg},
 					string(buildtest.ELF("arm64", "f")))
-			}, []string{"e is a program for arm64"}},
+			}, []string{"e is a binary for arm64"}},
 		{"a directory", "path: .", "build.file", text(""), []string{"it is no regular file"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
