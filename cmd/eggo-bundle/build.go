@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report/building"
 )
@@ -22,8 +23,9 @@ func newBuild(env *environment) *cobra.Command {
 	p := env.P
 	var f buildFlags
 	cmd := &cobra.Command{
-		Use: "build --arch ARCH -o DIR", Short: p.T("bundle.cli.build.short"), Long: p.T("bundle.cli.build.long"),
-		Args: exactly(),
+		Use:   "build --arch " + p.T("cli.arg.arch") + " -o " + p.T("cli.arg.dir"),
+		Short: p.T("bundle.cli.build.short"), Long: p.T("bundle.cli.build.long"),
+		Args: cli.Exactly(),
 		Example: "  eggo-bundle build --arch amd64,arm64 -o out\n" +
 			"  eggo-bundle build --arch amd64 --mirror-preset cn -o out\n" +
 			"  eggo-bundle build --arch arm64 --os openeuler-24.03 --split 4G -o out\n" +

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
@@ -13,7 +14,7 @@ import (
 func newCache(env *environment) *cobra.Command {
 	p := env.P
 	cmd := &cobra.Command{Use: "cache", SuggestionsMinimumDistance: 2, Short: p.T("bundle.cli.cache.short"),
-		Args: unknownVerb}
+		Args: cli.UnknownCommand}
 	dir := cmd.PersistentFlags().String("cache", "", p.T("bundle.cli.flag.cache"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(newCacheSize(env, dir), newCachePrune(env, dir))
@@ -21,7 +22,7 @@ func newCache(env *environment) *cobra.Command {
 }
 
 func newCacheSize(env *environment, dir *string) *cobra.Command {
-	cmd := &cobra.Command{Use: "size", Short: env.P.T("bundle.cli.cache.size.short"), Args: exactly()}
+	cmd := &cobra.Command{Use: "size", Short: env.P.T("bundle.cli.cache.size.short"), Args: cli.Exactly()}
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		asJSON, err := output()
@@ -58,7 +59,7 @@ func cacheDir(dir string) (string, error) {
 func newCachePrune(env *environment, dir *string) *cobra.Command {
 	p := env.P
 	cmd := &cobra.Command{Use: "prune", Short: p.T("bundle.cli.cache.prune.short"),
-		Long: p.T("bundle.cli.cache.prune.long"), Args: exactly()}
+		Long: p.T("bundle.cli.cache.prune.long"), Args: cli.Exactly()}
 	age := cmd.Flags().String("max-age", "", p.T("bundle.cli.flag.max-age"))
 	most := cmd.Flags().String("max-size", "", p.T("bundle.cli.flag.max-size"))
 	all := cmd.Flags().Bool("all", false, p.T("bundle.cli.flag.all"))

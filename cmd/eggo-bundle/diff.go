@@ -9,14 +9,17 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/bundle/diff"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 func newDiff(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "diff OLD NEW", Short: p.T("bundle.cli.diff.short"), Long: p.T("bundle.cli.diff.long"),
-		Args: exactly("OLD", "NEW")}
+	older, newer := p.T("bundle.cli.arg.old"), p.T("bundle.cli.arg.new")
+	cmd := &cobra.Command{Use: "diff " + older + " " + newer, Short: p.T("bundle.cli.diff.short"),
+		Long: p.T("bundle.cli.diff.long"),
+		Args: cli.Exactly(older, newer)}
 	asCode := cmd.Flags().Bool("exit-code", false, p.T("bundle.cli.flag.exit-code"))
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {

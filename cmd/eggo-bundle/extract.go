@@ -6,14 +6,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 func newExtract(env *environment) *cobra.Command {
 	p := env.P
 	cmd := &cobra.Command{
-		Use: "extract FILE -o DIR", Short: p.T("bundle.cli.extract.short"), Long: p.T("bundle.cli.extract.long"),
-		Args: exactly("FILE"),
+		Use:   "extract " + p.T("cli.arg.file") + " -o " + p.T("cli.arg.dir"),
+		Short: p.T("bundle.cli.extract.short"), Long: p.T("bundle.cli.extract.long"),
+		Args: cli.Exactly(p.T("cli.arg.file")),
 	}
 	out := cmd.Flags().StringP("out", "o", "", p.T("bundle.cli.flag.extract-out"))
 	output := outputFlag(cmd, env)

@@ -11,14 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
 func newInspect(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "inspect FILE", Short: p.T("bundle.cli.inspect.short"),
-		Long: p.T("bundle.cli.inspect.long"), Args: exactly("FILE")}
+	cmd := &cobra.Command{Use: "inspect " + p.T("cli.arg.file"), Short: p.T("bundle.cli.inspect.short"),
+		Long: p.T("bundle.cli.inspect.long"), Args: cli.Exactly(p.T("cli.arg.file"))}
 	tree := cmd.Flags().Bool("tree", false, p.T("bundle.cli.flag.tree"))
 	digests := cmd.Flags().Bool("digests", false, p.T("bundle.cli.flag.digests"))
 	output := outputFlag(cmd, env)

@@ -13,13 +13,14 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 func newKeygen(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "keygen -o KEY", Short: p.T("bundle.cli.keygen.short"),
-		Long: p.T("bundle.cli.keygen.long"), Args: exactly()}
+	cmd := &cobra.Command{Use: "keygen -o " + p.T("cli.arg.key"), Short: p.T("bundle.cli.keygen.short"),
+		Long: p.T("bundle.cli.keygen.long"), Args: cli.Exactly()}
 	out := cmd.Flags().StringP("out", "o", "", p.T("bundle.cli.flag.key-out"))
 	comment := cmd.Flags().String("comment", "", p.T("bundle.cli.flag.comment"))
 	identity := cmd.Flags().String("identity", "", p.T("bundle.cli.flag.key-identity"))
@@ -142,8 +143,9 @@ func askSecret(ctx context.Context, env *environment, prompt string) ([]byte, er
 
 func newSign(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "sign FILE... --key KEY", Short: p.T("bundle.cli.sign.short"),
-		Long: p.T("bundle.cli.sign.long"), Args: some("FILE")}
+	cmd := &cobra.Command{Use: "sign " + p.T("cli.arg.file") + "... --key " + p.T("cli.arg.key"),
+		Short: p.T("bundle.cli.sign.short"),
+		Long:  p.T("bundle.cli.sign.long"), Args: cli.Some(p.T("cli.arg.file"))}
 	key := cmd.Flags().String("key", "", p.T("bundle.cli.flag.key"))
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {

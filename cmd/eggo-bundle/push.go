@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
 	"github.com/eggo-k8s/eggo/internal/bundle/registry"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
@@ -29,8 +30,9 @@ func newPush(env *environment) *cobra.Command {
 	p := env.P
 	var f pushFlags
 	cmd := &cobra.Command{
-		Use: "push FILE... --to REGISTRY[/PREFIX]", Short: p.T("bundle.cli.push.short"),
-		Long: p.T("bundle.cli.push.long"), Args: some("FILE"),
+		Use:   "push " + p.T("cli.arg.file") + "... --to " + p.T("cli.arg.registry"),
+		Short: p.T("bundle.cli.push.short"),
+		Long:  p.T("bundle.cli.push.long"), Args: cli.Some(p.T("cli.arg.file")),
 		Example: "  eggo-bundle push eggo-amd64.tar.gz eggo-arm64.tar.gz --to registry.example.com/k8s",
 	}
 	cmd.Flags().StringVar(&f.to, "to", "", p.T("bundle.cli.flag.to"))

@@ -54,13 +54,12 @@ func newRoot(env *environment) *cobra.Command {
 	root := &cobra.Command{
 		Use: "eggo-bundle", Short: p.T("bundle.cli.root.short"), Long: p.T("bundle.cli.root.long"),
 		Version: buildVersion(), SilenceErrors: true, SilenceUsage: true,
-		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true},
-		SuggestionsMinimumDistance: 2,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	root.PersistentFlags().String("lang", string(p.Lang()), p.T("bundle.cli.flag.lang"))
+	root.PersistentFlags().String("lang", string(p.Lang()), p.T("cli.flag.lang"))
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		lang, _ := cmd.Flags().GetString("lang")
 		if l := i18n.Lang(lang); l != i18n.English && l != i18n.Chinese {
@@ -68,13 +67,14 @@ func newRoot(env *environment) *cobra.Command {
 		}
 		return nil
 	}
-	root.Args = unknownVerb
+	root.Args = cli.UnknownCommand
+	root.SetFlagErrorFunc(flagFault)
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.AddCommand(newBuild(env), newUpdate(env), newSpec(env), newInspect(env), newDiff(env), newVerify(env),
 		newExtract(env), newPush(env),
 		newKeygen(env), newSign(env), newCache(env), newVersion(env),
 		cli.NewCompletion(p.T("cli.completion.short"), env.Stdout), cli.NewMan(buildVersion()))
-	localize(root, p)
+	cli.Localize(root, p)
 	cli.Help(root, env.Getenv)
 	completions().Apply(root)
 	return root
@@ -111,7 +111,7 @@ func buildVersion() string {
 }
 
 func newVersion(env *environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: env.P.T("cli.version.short"), Args: exactly()}
+	cmd := &cobra.Command{Use: "version", Short: env.P.T("cli.version.short"), Args: cli.Exactly()}
 	output := outputFlag(cmd, env)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		asJSON, err := output()

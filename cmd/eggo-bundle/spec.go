@@ -6,13 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
+	"github.com/eggo-k8s/eggo/internal/cli"
 )
 
 func newSpec(env *environment) *cobra.Command {
 	p := env.P
 	cmd := &cobra.Command{
-		Use: "spec [--os OS] [-f DEPLOY.YAML] [--list] [--schema]", Short: p.T("bundle.cli.spec.short"),
-		Long: p.T("bundle.cli.spec.long"), Args: exactly(),
+		Use: "spec", Short: p.T("bundle.cli.spec.short"),
+		Long: p.T("bundle.cli.spec.long"), Args: cli.Exactly(),
 		Example: "  eggo-bundle spec > spec.yaml\n  eggo-bundle spec --os openeuler-24.03 -f deploy.yaml > spec.yaml",
 	}
 	system := cmd.Flags().String("os", "", osFlag(env))

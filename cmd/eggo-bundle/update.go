@@ -10,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/bundle/lock"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report/building"
 )
@@ -19,8 +20,9 @@ func newUpdate(env *environment) *cobra.Command {
 	var f sourceFlags
 	var dry bool
 	cmd := &cobra.Command{
-		Use: "update --arch ARCH -o DIR", Short: p.T("bundle.cli.update.short"), Long: p.T("bundle.cli.update.long"),
-		Args: exactly(),
+		Use:   "update --arch " + p.T("cli.arg.arch") + " -o " + p.T("cli.arg.dir"),
+		Short: p.T("bundle.cli.update.short"), Long: p.T("bundle.cli.update.long"),
+		Args: cli.Exactly(),
 	}
 	f.add(cmd, env)
 	cmd.Flags().BoolVar(&dry, "dry-run", false, p.T("bundle.cli.flag.dry-run"))

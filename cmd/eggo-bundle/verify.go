@@ -14,6 +14,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
@@ -26,8 +27,9 @@ func newVerify(env *environment) *cobra.Command {
 	p := env.P
 	var f verifyFlags
 	cmd := &cobra.Command{
-		Use: "verify FILE...", Short: p.T("bundle.cli.verify.short"), Long: p.T("bundle.cli.verify.long"),
-		Args: some("FILE"),
+		Use:   "verify " + p.T("cli.arg.file") + "...",
+		Short: p.T("bundle.cli.verify.short"), Long: p.T("bundle.cli.verify.long"),
+		Args: cli.Some(p.T("cli.arg.file")),
 		Example: "  eggo-bundle verify eggo-amd64.tar.gz eggo-arm64.tar.gz\n" +
 			"  eggo-bundle verify --signers allowed_signers --identity builder@example.com eggo-amd64.tar.gz\n" +
 			"  eggo-bundle verify -f deploy.yaml eggo-amd64.tar.gz",

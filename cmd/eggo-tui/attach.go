@@ -32,7 +32,7 @@ type attachOptions struct {
 func newAttachCmd(env *environment) *cobra.Command {
 	var o attachOptions
 	cmd := &cobra.Command{
-		Use:   "attach [RUN]",
+		Use:   "attach [" + env.P.T("cli.arg.run") + "]",
 		Short: env.P.T("cli.attach.short"),
 		Long:  env.P.T("cli.attach.long"),
 		Args:  func(cmd *cobra.Command, args []string) error { return runOrLog(o.log)(cmd, args) },

@@ -14,7 +14,7 @@ import (
 )
 
 func newCertsCmd(env *environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "certs", Short: env.P.T("cli.certs.short"), Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "certs", Short: env.P.T("cli.certs.short"), Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(env.Stderr)
 			if err := cmd.Help(); err != nil {
@@ -29,7 +29,7 @@ func newCertsCmd(env *environment) *cobra.Command {
 func newCertsRenewCmd(env *environment) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{Use: "renew", Short: env.P.T("cli.certs.renew.short"), Long: env.P.T("cli.certs.renew.long"),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return renew(cmd.Context(), env, o) }}
 	o.flags(cmd, env)
 	o.trustFlags(cmd, env)
@@ -54,7 +54,7 @@ type certsOptions struct {
 func newCertsListCmd(env *environment) *cobra.Command {
 	var o certsOptions
 	cmd := &cobra.Command{Use: "list", Short: env.P.T("cli.certs.list.short"), Long: env.P.T("cli.certs.list.long"),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listCerts(cmd.Context(), env, o) }}
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", env.P.T("cli.flag.deploy-file"))
 	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
@@ -17,7 +18,7 @@ func newCleanupCmd(env *environment) *cobra.Command {
 		Use:   "cleanup",
 		Short: env.P.T("cli.cleanup.short"),
 		Long:  env.P.T("cli.cleanup.long"),
-		Args:  cobra.NoArgs,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cleanup(cmd.Context(), env, o, only, yes, purge)
 		},

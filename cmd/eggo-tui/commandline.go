@@ -12,12 +12,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// mistakes is how many letters of a command may be wrong for it to be suggested.
-const mistakes = 2
-
 // commandLineFault says in our words, which there are in both languages, what the library does not understand of a
 // command line.
 func commandLineFault(cmd *cobra.Command, err error) *event.Fault {
+	together := regexp.MustCompile(`none of the others can be; \[(.*)\] were all set$`)
 	usage := func(code string, kv ...string) *event.Fault {
 		return event.NewFault(event.ClassUsage, "usage."+code, nil, kv...)
 	}
@@ -35,28 +33,8 @@ func commandLineFault(cmd *cobra.Command, err error) *event.Fault {
 	case errors.As(err, &broken):
 		return usage("flag-syntax", "flag", broken.GetSpecifiedFlag())
 	}
-	for _, c := range []struct{ code, pattern string }{
-		{"argument", `^unknown command "(.*)" for "`},
-		{"args-few", `^requires at least (\d+) arg`},
-		{"args-many", `^accepts at most (\d+) arg`},
-		{"args-exact", `^accepts (\d+) arg`},
-		{"flags-together", `none of the others can be; \[(.*)\] were all set$`},
-	} {
-		if m := regexp.MustCompile(c.pattern).FindStringSubmatch(err.Error()); m != nil {
-			if like := likeCommand(cmd, m[1]); c.code == "argument" && like != "" {
-				return usage("verb-like", "verb", m[1], "like", like)
-			}
-			if c.code == "flags-together" {
-				m[1] = "--" + strings.Join(strings.Fields(m[1]), ", --")
-			}
-			return usage(c.code, "what", event.Clean(m[1]))
-		}
+	if m := together.FindStringSubmatch(err.Error()); m != nil {
+		return usage("flags-together", "what", event.Clean("--"+strings.Join(strings.Fields(m[1]), ", --")))
 	}
 	return event.NewFault(event.ClassUsage, "usage", err)
-}
-
-// likeCommand are the commands below cmd that a word may have meant.
-func likeCommand(cmd *cobra.Command, word string) string {
-	cmd.SuggestionsMinimumDistance = max(cmd.SuggestionsMinimumDistance, mistakes)
-	return strings.Join(cmd.SuggestionsFor(word), ", ")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
@@ -20,11 +21,11 @@ func newDeleteCmd(env *environment) *cobra.Command {
 	p := env.P
 	var o deleteOptions
 	cmd := &cobra.Command{
-		Use:     "delete NAME|IP...",
+		Use:     "delete " + env.P.T("cli.arg.node") + "...",
 		Short:   p.T("cli.delete.short"),
 		Long:    p.T("cli.delete.long"),
 		Example: "  eggo-tui delete --id k8s-cluster k8s-worker-2 192.168.0.5",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    cli.Some(env.P.T("cli.arg.node")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return remove(cmd.Context(), env, o, args)
 		},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
@@ -22,7 +23,7 @@ import (
 func newDemoCmd(env *environment) *cobra.Command {
 	speed, ascii, lines := 8.0, false, false
 	cmd := &cobra.Command{Use: "demo", Short: env.P.T("cli.demo.short"), Long: env.P.T("cli.demo.long"),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), env, speed, ascii, lines) }}
 	cmd.Flags().Float64Var(&speed, "speed", speed, env.P.T("cli.flag.speed"))
 	cmd.Flags().BoolVar(&ascii, "ascii", false, env.P.T("cli.flag.ascii"))

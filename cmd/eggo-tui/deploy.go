@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
@@ -16,7 +17,7 @@ func newDeployCmd(env *environment) *cobra.Command {
 		Use:   "deploy",
 		Short: env.P.T("cli.deploy.short"),
 		Long:  env.P.T("cli.deploy.long"),
-		Args:  cobra.NoArgs,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if rollback {
 				return event.NewFault(event.ClassUsage, "usage.rollback", nil)

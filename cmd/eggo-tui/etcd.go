@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 )
 
 func newEtcdCmd(env *environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.etcd.short"), Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.etcd.short"), Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(env.Stderr)
 			if err := cmd.Help(); err != nil {
@@ -34,7 +35,7 @@ func newEtcdSnapshotCmd(env *environment) *cobra.Command {
 		Use:   "snapshot",
 		Short: env.P.T("cli.etcd.snapshot.short"),
 		Long:  env.P.T("cli.etcd.snapshot.long"),
-		Args:  cobra.NoArgs,
+		Args:  cli.NoArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return etcdSnapshot(cmd.Context(), env, o, out) },
 	}
 	o.flags(cmd, env)
@@ -60,10 +61,10 @@ func newEtcdRestoreCmd(env *environment) *cobra.Command {
 	var o runOptions
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "restore " + env.P.T("cli.etcd.arg.file"),
+		Use:   "restore " + env.P.T("cli.arg.file"),
 		Short: env.P.T("cli.etcd.restore.short"),
 		Long:  env.P.T("cli.etcd.restore.long"),
-		Args:  cobra.ExactArgs(1),
+		Args:  cli.Exactly(env.P.T("cli.arg.file")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return etcdRestore(cmd.Context(), env, o, args[0], yes)
 		},

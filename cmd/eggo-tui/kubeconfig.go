@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -16,7 +17,7 @@ func newKubeconfigCmd(env *environment) *cobra.Command {
 	var state, out string
 	cmd := &cobra.Command{
 		Use: "kubeconfig", Short: env.P.T("cli.kubeconfig.short"), Long: env.P.T("cli.kubeconfig.long"),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return kubeconfig(cmd.Context(), env, q, state, out) },
 	}
 	cmd.Flags().StringVar(&q.Cluster, "id", "", env.P.T("cli.flag.id"))

@@ -18,7 +18,7 @@ import (
 func newListCmd(env *environment) *cobra.Command {
 	var state, output string
 	cmd := &cobra.Command{Use: "list", Short: env.P.T("cli.list.short"), Long: env.P.T("cli.list.long"),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd.Context(), env, state, output) }}
 	env.outputFlag(cmd, &output)
 	cmd.Flags().StringVar(&state, "state-dir", "", env.P.T("cli.flag.state"))

@@ -17,7 +17,7 @@ import (
 // newShaveCmd would be shave.go: the first place.
 func newShaveCmd(env *environment) *cobra.Command {
 	var razor string
-	cmd := &cobra.Command{Use: "shave [NAME]", Short: env.P.T("cli.shave.short"), Args: cobra.MaximumNArgs(1),
+	cmd := &cobra.Command{Use: "shave [NAME]", Short: env.P.T("cli.shave.short"), Args: cli.AtMost(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			fmt.Fprintln(env.Stdout, "shaved", strings.Join(args, " "), razor)
 			return nil
@@ -34,7 +34,7 @@ func TestAVerbIsAFileItsWordsAndItsFlags(t *testing.T) {
 	with := func() *cobra.Command {
 		root := newRootCmd(env)
 		root.AddCommand(newShaveCmd(env))
-		localize(root, env.P)
+		cli.Localize(root, env.P)
 		completions(env).Apply(root)
 		return root
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -16,9 +17,9 @@ const stdinLog = "-"
 // runOrLog takes the name of a run, or none where an event log is given instead.
 func runOrLog(log string) cobra.PositionalArgs {
 	if log != "" {
-		return cobra.NoArgs
+		return cli.NoArguments
 	}
-	return cobra.MaximumNArgs(1)
+	return cli.AtMost(1)
 }
 
 // openLog opens --log: a file, or standard input. name is for messages.

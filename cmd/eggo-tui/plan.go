@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
@@ -15,7 +16,7 @@ import (
 func newPlanCmd(env *environment) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{Use: "plan", Short: env.P.T("cli.plan.short"), Long: env.P.T("cli.plan.long"),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return plan(cmd.Context(), env, o, func(c request.Common) (request.Request, error) {
 				return request.Deploy{Common: c}, nil
@@ -24,12 +25,12 @@ func newPlanCmd(env *environment) *cobra.Command {
 	o.looking(cmd, env)
 	o.trustFlags(cmd, env)
 	o.limitFlag(cmd, env)
-	deploy := &cobra.Command{Use: "deploy", Short: env.P.T("cli.plan.deploy"), Args: cobra.NoArgs, RunE: cmd.RunE}
+	deploy := &cobra.Command{Use: "deploy", Short: env.P.T("cli.plan.deploy"), Args: cli.NoArguments, RunE: cmd.RunE}
 	o.looking(deploy, env)
 	o.trustFlags(deploy, env)
 	o.limitFlag(deploy, env)
 	var purge bool
-	cleanup := &cobra.Command{Use: "cleanup", Short: env.P.T("cli.plan.cleanup"), Args: cobra.NoArgs,
+	cleanup := &cobra.Command{Use: "cleanup", Short: env.P.T("cli.plan.cleanup"), Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return plan(cmd.Context(), env, o, func(c request.Common) (request.Request, error) {
 				return request.Cleanup{Common: c, Purge: purge}, nil
@@ -63,7 +64,8 @@ func newPlanJoinCmd(env *environment) *cobra.Command {
 
 func newPlanDeleteCmd(env *environment) *cobra.Command {
 	var o deleteOptions
-	cmd := &cobra.Command{Use: "delete NAME|IP...", Short: env.P.T("cli.plan.delete"), Args: cobra.MinimumNArgs(1),
+	cmd := &cobra.Command{Use: "delete " + env.P.T("cli.arg.node") + "...", Short: env.P.T("cli.plan.delete"),
+		Args: cli.Some(env.P.T("cli.arg.node")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := o.request(cmd.Context(), env, args, func() error { return nil })
 			if err != nil {
@@ -80,8 +82,8 @@ func newPlanDeleteCmd(env *environment) *cobra.Command {
 
 func newPlanCertsCmd(env *environment) *cobra.Command {
 	var o runOptions
-	certs := &cobra.Command{Use: "certs", Short: env.P.T("cli.plan.renew"), Args: cobra.NoArgs}
-	renew := &cobra.Command{Use: "renew", Short: env.P.T("cli.plan.renew"), Args: cobra.NoArgs,
+	certs := &cobra.Command{Use: "certs", Short: env.P.T("cli.plan.renew"), Args: cli.NoArguments}
+	renew := &cobra.Command{Use: "renew", Short: env.P.T("cli.plan.renew"), Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return plan(cmd.Context(), env, o, func(c request.Common) (request.Request, error) {
 				return request.Renew{Common: c}, nil
@@ -95,9 +97,9 @@ func newPlanCertsCmd(env *environment) *cobra.Command {
 
 func newPlanEtcdCmd(env *environment) *cobra.Command {
 	var o runOptions
-	etcd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.plan.restore"), Args: cobra.NoArgs}
-	restore := &cobra.Command{Use: "restore " + env.P.T("cli.etcd.arg.file"), Short: env.P.T("cli.plan.restore"),
-		Args: cobra.ExactArgs(1),
+	etcd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.plan.restore"), Args: cli.NoArguments}
+	restore := &cobra.Command{Use: "restore " + env.P.T("cli.arg.file"), Short: env.P.T("cli.plan.restore"),
+		Args: cli.Exactly(env.P.T("cli.arg.file")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := phases.ReadSnapshot(cmd.Context(), args[0]); err != nil {
 				return err

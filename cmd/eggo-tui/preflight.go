@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/present"
 )
@@ -15,7 +16,7 @@ import (
 func newPreflightCmd(env *environment) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{Use: "preflight", Short: env.P.T("cli.preflight.short"), Long: env.P.T("cli.preflight.long"),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return preflight(cmd.Context(), env, o) }}
 	o.looking(cmd, env)
 	o.trustFlags(cmd, env)

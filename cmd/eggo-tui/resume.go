@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/operation"
 )
 
 func newResumeCmd(env *environment) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{Use: "resume [" + env.P.T("cli.arg.run") + "]", Short: env.P.T("cli.resume.short"),
-		Long: env.P.T("cli.resume.long"), Args: cobra.MaximumNArgs(1),
+		Long: env.P.T("cli.resume.long"), Args: cli.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return resume(cmd.Context(), env, o, strings.Join(args, ""))
 		}}

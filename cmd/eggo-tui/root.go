@@ -108,7 +108,7 @@ func newRootCmd(env *environment) *cobra.Command {
 		Version:       buildVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if screen(env) || lineByLine(env, o.accessible) {
 				return menu(cmd.Context(), env, o)
@@ -119,8 +119,7 @@ func newRootCmd(env *environment) *cobra.Command {
 			}
 			return reported(event.ClassUsage, "usage")
 		},
-		SuggestionsMinimumDistance: mistakes,
-		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
@@ -135,7 +134,7 @@ func newRootCmd(env *environment) *cobra.Command {
 	}
 	o.flags(root, env)
 	root.AddCommand(verbs(env)...)
-	localize(root, p)
+	cli.Localize(root, p)
 	cli.Help(root, env.Getenv)
 	completions(env).Apply(root)
 	return root
@@ -164,11 +163,7 @@ func checkVerb(root *cobra.Command, args []string) error {
 			if found, _, err := root.Find([]string{a}); err == nil && found != root {
 				return nil
 			}
-			if like := root.SuggestionsFor(a); len(like) > 0 {
-				return event.NewFault(event.ClassUsage, "usage.verb-like", nil, "verb", a, "like",
-					strings.Join(like, ", "))
-			}
-			return event.NewFault(event.ClassUsage, "usage.verb", nil, "verb", a)
+			return cli.UnknownCommand(root, []string{a})
 		}
 	}
 	return nil
@@ -180,42 +175,5 @@ func checkLang(cmd *cobra.Command) error {
 		return nil
 	default:
 		return event.NewFault(event.ClassUsage, "usage.lang", nil, "lang", lang)
-	}
-}
-
-// localize gives cobra's own words in the printer's language.
-func localize(root *cobra.Command, p *i18n.Printer) {
-	root.SetHelpCommand(&cobra.Command{
-		Use: "help [" + p.T("cli.help.arg") + "]", Short: p.T("cli.help.short"), Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			target, _, err := root.Find(args)
-			if err != nil {
-				return usageFault(err)
-			}
-			return target.Help()
-		},
-	})
-	root.SetUsageTemplate(strings.NewReplacer(
-		"Usage:", p.T("cli.help.usage"), "Available Commands:", p.T("cli.help.commands"), "Global Flags:",
-		p.T("cli.help.global"),
-		"Flags:", p.T("cli.help.flags"), "Examples:", p.T("cli.help.examples"), "Aliases:", p.T("cli.help.aliases"),
-		`Use "{{.CommandPath}} [command] --help" for more information about a command.`,
-		p.T("cli.help.more", "command", "{{.CommandPath}}"),
-	).Replace(root.UsageTemplate()))
-	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.InitDefaultVersionFlag()
-	if f := root.Flags().Lookup("version"); f != nil {
-		f.Usage = p.T("cli.flag.version")
-	}
-	localizeHelpFlag(root, p)
-}
-
-func localizeHelpFlag(cmd *cobra.Command, p *i18n.Printer) {
-	cmd.InitDefaultHelpFlag()
-	if f := cmd.Flags().Lookup("help"); f != nil {
-		f.Usage = p.T("cli.flag.help")
-	}
-	for _, sub := range cmd.Commands() {
-		localizeHelpFlag(sub, p)
 	}
 }

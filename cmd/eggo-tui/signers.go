@@ -17,21 +17,22 @@ func newSignersCmd(env *environment) *cobra.Command {
 	p := env.P
 	var state, output string
 	cmd := &cobra.Command{
-		Use: "signers", Short: p.T("cli.signers.short"), Long: p.T("cli.signers.long"), Args: cobra.NoArgs,
+		Use: "signers", Short: p.T("cli.signers.short"), Long: p.T("cli.signers.long"), Args: cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error { return listSigners(env, state, output) },
 	}
 	cmd.PersistentFlags().StringVar(&state, "state-dir", "", p.T("cli.flag.state"))
 	env.outputFlag(cmd, &output)
 	var identity string
 	add := &cobra.Command{
-		Use: "add FILE", Short: p.T("cli.signers.add"), Args: cobra.ExactArgs(1),
+		Use: "add " + p.T("cli.arg.file"), Short: p.T("cli.signers.add"), Args: cli.Exactly(p.T("cli.arg.file")),
 		Example: "  eggo-tui signers add allowed_signers\n  eggo-tui signers add key.pub --identity " +
 			"builder@example.com",
 		RunE: func(_ *cobra.Command, args []string) error { return addSigners(env, state, args[0], identity) },
 	}
 	add.Flags().StringVar(&identity, "identity", "", p.T("cli.signers.identity"))
 	remove := &cobra.Command{
-		Use: "remove SIGNER", Short: p.T("cli.signers.remove"), Args: cobra.ExactArgs(1),
+		Use: "remove " + p.T("cli.arg.signer"), Short: p.T("cli.signers.remove"),
+		Args: cli.Exactly(p.T("cli.arg.signer")),
 		RunE: func(_ *cobra.Command, args []string) error { return removeSigner(env, state, args[0]) },
 	}
 	cmd.AddCommand(add, remove)

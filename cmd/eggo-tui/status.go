@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/present"
@@ -13,7 +14,7 @@ import (
 func newStatusCmd(env *environment) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{Use: "status", Short: env.P.T("cli.status.short"), Long: env.P.T("cli.status.long"),
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), env, o) }}
 	o.looking(cmd, env)
 	return cmd

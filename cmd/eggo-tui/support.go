@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
@@ -15,7 +16,7 @@ func newSupportCmd(env *environment) *cobra.Command {
 	var o logOptions
 	var file string
 	cmd := &cobra.Command{Use: "support [" + env.P.T("cli.arg.run") + "]", Short: env.P.T("cli.support.short"),
-		Long: env.P.T("cli.support.long"), Args: cobra.MaximumNArgs(1),
+		Long: env.P.T("cli.support.long"), Args: cli.AtMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return support(cmd.Context(), env, o, strings.Join(args, ""), file)
 		}}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
@@ -38,7 +39,7 @@ func newTemplateCmd(env *environment) *cobra.Command {
 		Long:  p.T("cli.template.long"),
 		Example: "  eggo-tui template -f deploy.yaml -n k8s-cluster -u root --password-file pw --masters " +
 			"192.168.0.1 --nodes 192.168.0.2,192.168.0.3",
-		Args: cobra.NoArgs,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.schema {
 				_, err := env.Stdout.Write(config.Schema(env.P))

@@ -26,7 +26,7 @@ func newValidateCmd(env *environment) *cobra.Command {
 		Use:   "validate",
 		Short: p.T("cli.validate.short"),
 		Long:  p.T("cli.validate.long"),
-		Args:  cobra.NoArgs,
+		Args:  cli.NoArguments,
 		RunE:  func(*cobra.Command, []string) error { return validate(env, o) },
 	}
 	cmd.Flags().StringVarP(&o.file, "file", "f", controlhost.UsualConfig(env.Getenv), p.T("cli.flag.file"))

@@ -39,7 +39,7 @@ func newVersionCmd(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: env.P.T("cli.version.short"),
-		Args:  cobra.NoArgs,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output == cli.Text {
 				_, err := fmt.Fprintf(env.Stdout, "%s %s (%s, %s/%s)\n", cmd.Root().Name(), buildVersion(),

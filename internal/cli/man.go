@@ -58,7 +58,7 @@ func Unwritten(root *cobra.Command, dir string) []string {
 // NewMan makes the hidden command that writes the manual pages into a directory, for packages.
 func NewMan(version string) *cobra.Command {
 	return &cobra.Command{
-		Use: "man DIR", Hidden: true, Args: cobra.ExactArgs(1),
+		Use: "man DIR", Hidden: true, Args: Exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error { return WritePages(cmd.Root(), version, args[0]) },
 	}
 }
@@ -147,15 +147,10 @@ func options(b *strings.Builder, name string, flags *pflag.FlagSet) {
 		if f.Shorthand != "" {
 			head = "-" + f.Shorthand + ", " + head
 		}
-		value, usage := pflag.UnquoteUsage(f)
+		value, usage := worded(f)
 		head = strong(head)
 		if value != "" {
 			head += " " + roff(value)
-		}
-		switch f.DefValue {
-		case "", "false", "0", "[]":
-		default:
-			usage += " (default " + f.DefValue + ")"
 		}
 		fmt.Fprintf(b, ".TP\n%s\n%s\n", head, roff(usage))
 	})

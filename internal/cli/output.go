@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -42,10 +43,11 @@ func CheckOutput(cmd *cobra.Command) error {
 // the one sentence, and -o is --out.
 func Otherwise(root *cobra.Command, sentence string) []string {
 	var out []string
+	_, want := split(sentence)
 	eachCommand(root, func(cmd *cobra.Command) {
 		own(cmd, func(f *pflag.Flag) {
 			name := Path(cmd) + " --" + f.Name
-			if f.Name == "output" && (f.Usage != sentence || f.Value.String() != Text) {
+			if f.Name == "output" && (!strings.HasPrefix(f.Usage, want) || f.Value.String() != Text) {
 				out = append(out, name+": "+f.Usage+" ("+f.Value.String()+")")
 			}
 			if (f.Name == "out") != (f.Shorthand == "o") {

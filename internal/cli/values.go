@@ -66,7 +66,7 @@ func Unworded(root *cobra.Command) []string {
 	var out []string
 	eachCommand(root, func(cmd *cobra.Command) {
 		own(cmd, func(f *pflag.Flag) {
-			if word, _ := pflag.UnquoteUsage(f); !f.Hidden && word != strings.ToUpper(word) {
+			if word, _ := worded(f); !f.Hidden && word != strings.ToUpper(word) {
 				out = append(out, strings.TrimSpace(Path(cmd)+" --"+f.Name)+" "+word)
 			}
 		})
@@ -182,7 +182,7 @@ func without(words, gone []string) []string {
 func NewCompletion(short string, out io.Writer) *cobra.Command {
 	return &cobra.Command{
 		Use: "completion bash|zsh|fish", Short: short, ValidArgs: []string{"bash", "zsh", "fish"},
-		Args: cobra.ExactArgs(1),
+		Args: Exactly("bash|zsh|fish"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch root := cmd.Root(); args[0] {
 			case "bash":

@@ -20,7 +20,7 @@ var dependencies = map[string][]string{
 	"internal/event":    {},
 	"internal/i18n":     {"internal/event"},
 	"internal/exitcode": {"internal/event"},
-	"internal/cli":      {"internal/event", "internal/document", "internal/spelling"},
+	"internal/cli":      {"internal/event", "internal/document", "internal/i18n", "internal/spelling"},
 	"internal/engine":   {"internal/event"},
 	"internal/journal":  {"internal/event"},
 	"internal/control":  {"internal/event"},

@@ -217,7 +217,7 @@ func (j Join) Validate() error {
 // Validate implements Request.
 func (d Delete) Validate() error {
 	if len(d.Names) == 0 {
-		return event.NewFault(event.ClassUsage, "usage.args-few", nil, "what", "1")
+		return event.NewFault(event.ClassUsage, "delete.nobody", nil)
 	}
 	if d.Drain <= 0 {
 		return event.NewFault(event.ClassUsage, "delete.drain-timeout", nil, "value", d.Drain.String())

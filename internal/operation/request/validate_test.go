@@ -11,8 +11,8 @@ import (
 // A request about no node at all is refused before anything is looked for.
 func TestRequestsThatNameNobody(t *testing.T) {
 	for want, q := range map[string]Request{
-		"join.nobody":    Join{},
-		"usage.args-few": Delete{Drain: DrainTimeout},
+		"join.nobody":   Join{},
+		"delete.nobody": Delete{Drain: DrainTimeout},
 	} {
 		f := event.AsFault(q.Validate())
 		if f == nil || f.Code != want || f.Class != event.ClassUsage {

@@ -597,7 +597,7 @@ func TestBundle(t *testing.T) {
 	a := begin(t, NewLook((&world{}).deps(), "/x.tar.gz"), i18n.English, false, 100, 30)
 	uitest.Has(t, a, "v1.34.2", "containerd", "Not verified yet")
 	uitest.Keys(t, a, "v")
-	uitest.Has(t, a, "Every byte is as its manifest says")
+	uitest.Has(t, a, "every byte matches the manifest")
 	uitest.Keys(t, a, "/")
 	uitest.Type(t, a, "containerd")
 	uitest.Keys(t, a, "enter")
