@@ -80,7 +80,7 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	if _, err := typed.Write([]byte("1\n")); err != nil {
 		t.Fatal(err)
 	}
-	out.Wait(t, "Name of the cluster")
+	out.Wait(t, "Cluster name")
 	i.halt()
 	out.Wait(t, "What was typed is kept", "q leave:")
 	i.halt()

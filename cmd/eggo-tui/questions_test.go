@@ -181,7 +181,7 @@ func TestOnlyTheMachinesOfTheVerbAreAskedAbout(t *testing.T) {
 				_ = cmd.Wait()
 			}()
 			seen := until(t, f, "Which are right?")
-			_, table, _ := strings.Cut(seen, "Logging in to") // what stands before it are the warnings of deploy.yaml
+			_, table, _ := strings.Cut(seen, "Connecting to") // what stands before it are the warnings of deploy.yaml
 			for _, name := range []string{"n1", "n2"} {
 				if strings.Contains(table, " "+name+" ") != slices.Contains(c.asked, name) {
 					t.Errorf("of %v are asked about:\n%s", c.asked, seen)
@@ -200,7 +200,7 @@ func TestCleanupOfAMachineAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, cmd := atPTY(t, "cleanup", "--yes", "--node", "127.0.0.9", "-f", file, "--state-dir", state)
-	until(t, f, "Logging in to 1 node ") // of two that the cluster has
+	until(t, f, "Connecting to 1 node ") // of two that the cluster has
 	go func() { _, _ = io.Copy(io.Discard, f) }()
 	_ = cmd.Wait()
 	_, end := lastRun(t, state)
@@ -311,7 +311,7 @@ func TestWhatCannotBeShownIsGivenUp(t *testing.T) {
 		w.start()
 		w.end()
 	}
-	if want := "2 events are not shown. All of it: eggo-tui logs --id rack --state-dir /srv/state " +
+	if want := "2 events are not shown. To see all events: eggo-tui logs --id rack --state-dir /srv/state " +
 		log.ID(); !strings.Contains(said.String(), want) {
 		t.Errorf("%q is not in %q", want, said.String())
 	}

@@ -83,7 +83,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	}
 	runs := func() {
 		t.Helper()
-		if out := listed(i18n.English, "text"); strings.Contains(out, "needs you") ||
+		if out := listed(i18n.English, "text"); strings.Contains(out, "action required") ||
 			strings.Count(out, "running") != 2 {
 			t.Errorf("it just runs:\n%s", out)
 		}
@@ -96,9 +96,9 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 
 	tell(event.StepAsked{Step: "etcd.start/n1", Try: 1, Fault: fault})
 	attach := "eggo-tui attach --id rack --state-dir " + root
-	for lang, want := range map[i18n.Lang][]string{i18n.English: {"needs you", "waits for a decision", "n1: ",
-		"discovery failed", attach, log.ID() + "  needs you"},
-		i18n.Chinese: {"等您决定", "n1：", "discovery failed", attach, log.ID() + "  等您决定"}} {
+	for lang, want := range map[i18n.Lang][]string{i18n.English: {"action required", "waiting for a decision", "n1: ",
+		"discovery failed", attach, log.ID() + "  action required"},
+		i18n.Chinese: {"待决定", "n1：", "discovery failed", attach, log.ID() + "  待决定"}} {
 		out := listed(lang, "text")
 		for _, w := range want {
 			if !strings.Contains(out, w) {
@@ -145,7 +145,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	if err := lock.Unlock(); err != nil { // the process has gone
 		t.Fatal(err)
 	}
-	if out := listed(i18n.English, "text"); strings.Contains(out, "needs you") ||
+	if out := listed(i18n.English, "text"); strings.Contains(out, "action required") ||
 		strings.Count(out, "interrupted") != 2 {
 		t.Errorf("nobody is left to be told a decision:\n%s", out)
 	}

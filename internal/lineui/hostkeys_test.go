@@ -41,11 +41,11 @@ func TestTheTableOfKeysLineByLine(t *testing.T) {
 		{name: "none", typed: []string{"", ""}},
 		{name: "numbers and ranges", typed: []string{"", "1 3-5,25"}, want: []int{1, 3, 4, 5, 25}},
 		{name: "a number that is none", typed: []string{"", "1 99", "2"}, want: []int{2},
-			says: "There is no “99” here"},
+			says: "No such choice: “99”"},
 		{name: "those of the file", typed: []string{"", "o /nowhere", "o /Known", "", "v"}, want: []int{3},
 			says: "no such file"},
 		{name: "one that differs", typed: []string{"", "o /Known", "", "4", "1"}, want: []int{1},
-			says: "n4: the file has another key"},
+			says: "n4: the file contains a different key"},
 		{name: "all but what differs", typed: []string{"", "o /Known", "", "y"},
 			want: append([]int{1, 2, 3}, slices.Collect(func(yield func(int) bool) {
 				for i := 5; i <= 25; i++ {

@@ -139,9 +139,9 @@ func TestThePlainWizard(t *testing.T) {
 	}
 	plain(t, said.String())
 	says(t, said.String(), "Step 1 of 9", "UPPER", "Cannot resolve nonsense: no such host", "127.0.0.9", "10.1.0.0/99",
-		"There is no “9” here", "Undone: ", "Done again: ",
+		"No such choice: “9”", "Undone: ", "Redone: ",
 		"cluster-id: prod", "plugin: calico", "dns-domain: x.local", "private-key-path: /keys/id", "edge",
-		"config-extra-args", "What was typed is kept")
+		"config-extra-args", "Your input is saved")
 	if strings.Contains(said.String(), "geheim") {
 		t.Error("the password is shown")
 	}
@@ -260,21 +260,21 @@ func TestAFailureLineByLine(t *testing.T) {
 		left  bool
 	}{
 		"tried again": {typed: said("1"), did: said("retry work/n2"),
-			says: said("n2 needs you", "Exit code: 1", "apt-get install containerd", "No space left on device",
+			says: said("n2: action required", "Exit code: 1", "apt-get install containerd", "No space left on device",
 				"changed after")},
-		"left out":          {typed: said("９", "2"), did: said("skip work/n2"), says: said("There is no “9” here")},
+		"left out":          {typed: said("９", "2"), did: said("skip work/n2"), says: said("No such choice: “9”")},
 		"a log, then again": {typed: said("3", "１"), did: said("retry work/n2")},
 		"ended": {typed: said("4", "2", "4", "1"), did: said("abort work/n2"),
-			says: said("What runs now ends first")},
+			says: said("Running steps finish")},
 		"later, and asked for": {typed: said("", "n", "", "f", "1"), did: said("retry work/n2"),
-			says: said("f asks again", "0 of 1 steps", "Steps that wait for you: 1")},
+			says: said("type f to decide", "0 of 1 steps", "Pending decisions: 1")},
 		"detached": {typed: said("q", "1"), left: true,
-			says: said("continues. To come back to it: eggo-tui attach")},
+			says: said("continues. To return to it: eggo-tui attach")},
 		"stopped": {typed: said("q", "2"), did: said("stop"),
-			says: said("the run ends after what runs now")},
+			says: said("the run stops when the running steps finish")},
 		"aborted":             {typed: said("q", "3"), did: said("abort")},
 		"gone on with":        {typed: said("q", "", "1"), did: said("retry work/n2")},
-		"the terminal closed": {left: true, says: said("continues. To come back to it")},
+		"the terminal closed": {left: true, says: said("continues. To return to it")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, out := dialogue(t, i18n.English, append(c.typed, "", "")...)
@@ -333,7 +333,7 @@ func TestAPastRunInPieces(t *testing.T) {
 	if err := newRunView(m.conversation, backend.Board{Feed: pieces{s}}).follow(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if text := out.String(); strings.Contains(text, "still running") || !strings.Contains(text, "The run is over") {
+	if text := out.String(); strings.Contains(text, "still running") || !strings.Contains(text, "The run has ended") {
 		t.Error(text)
 	}
 }
@@ -407,9 +407,9 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	go func() { ended <- r.follow(t.Context()) }()
 	out.Wait(t, "or q:")
 	i.halt()
-	out.Wait(t, "Leave it?", "or q:")
+	out.Wait(t, "Quit?", "or q:")
 	i.halt()
-	out.Wait(t, "To come back to it: eggo-tui attach")
+	out.Wait(t, "To return to it: eggo-tui attach")
 	if err := <-ended; !errors.Is(err, errLeft) || s.did != nil {
 		t.Errorf("%v %v", err, s.did)
 	}
@@ -424,16 +424,16 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	end()
 
 	go func() { ended <- Menu(t.Context(), term, f.services()) }()
-	out.Wait(t, "q leave:")
+	out.Wait(t, "q quit:")
 	if _, err := typed.Write([]byte("1\n")); err != nil { // the read of the run's question takes it
 		t.Fatal(err)
 	}
 	if _, err := typed.Write([]byte("1\n")); err != nil {
 		t.Fatal(err)
 	}
-	out.Wait(t, "Name of the cluster")
+	out.Wait(t, "Cluster name")
 	i.halt()
-	out.Wait(t, "What was typed is kept", "q leave:")
+	out.Wait(t, "Your input is saved", "q quit:")
 	i.halt()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -48,7 +48,7 @@ func TestPlainInstallAfterPreflight(t *testing.T) {
 	if err := w.review(context.Background()); !errors.Is(err, errLeft) {
 		t.Error(err)
 	}
-	says(t, said.String(), "write and install", "Preflight found 1 warning", "Install k8s-cluster now?")
+	says(t, said.String(), "write and install", "Preflight passed with 1 warning", "Install k8s-cluster now?")
 }
 
 // A machine with errors is not said to be ready, neither as it is looked at nor in the list.
@@ -80,7 +80,7 @@ func TestPlainLinesAreNotDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, said.String(), "did you mean worker?", "write name=wroker",
-		"already in the list, nothing changed: 10.0.0.1")
+		"already in the list, unchanged: 10.0.0.1")
 	if n := len(w.draft.Machines); n != 2 || w.draft.Machines[1].Port != "2222" {
 		t.Errorf("%+v", w.draft.Machines)
 	}
@@ -112,7 +112,7 @@ func TestPlainFixesOfACause(t *testing.T) {
 			IP: fmt.Sprintf("192.0.2.%d", i+1)})
 	}
 	list, do := w.fixes(report.Causes(archs(60)))
-	if len(list) != 1 || !strings.Contains(list[0].text, "60 machines, such as") {
+	if len(list) != 1 || !strings.Contains(list[0].text, "60 machines, for example") {
 		t.Fatalf("%+v", list)
 	}
 	do[list[0].id]()

@@ -54,7 +54,7 @@ func TestAStatusSaysWhatIsWell(t *testing.T) {
 	for lang, want := range map[i18n.Lang]map[document.Tone]string{
 		i18n.English: {
 			document.Good: "Ready|healthy, leader",
-			document.Bad:  "NotReady|not reached|not healthy|rack is not well",
+			document.Bad:  "NotReady|unreachable|not healthy|rack is not healthy",
 			document.Name: "Ready|n2|n3|Ready|n2",
 		},
 		i18n.Chinese: {document.Name: "Ready|n2|n3|Ready|n2"},

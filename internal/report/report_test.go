@@ -207,13 +207,13 @@ func TestNothingWaitsInSilence(t *testing.T) {
 		last := start
 		for _, x := range at {
 			if x.Sub(last) > silence+time.Second {
-				t.Errorf("silent for %v", x.Sub(last))
+				t.Errorf("no output for %v", x.Sub(last))
 			}
 			last = x
 		}
-		for _, want := range []string{"nothing new for 10s",
+		for _, want := range []string{"no progress for 10s",
 			"still running 15s: Step0; last line: waiting for [2Jgodot", "and 4 more steps",
-			"Step1; next try in 50s, because: The step did not finish within 9s"} {
+			"Step1; retrying in 50s, because: The step did not finish within 9s"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%q is not in\n%s", want, out.String())
 			}
@@ -306,7 +306,7 @@ func TestAStoppedRunDoesNotBlameItsSteps(t *testing.T) {
 	l.at(2, event.RunEnded{Outcome: event.Interrupted, Exit: 130,
 		Fault: event.NewFault(event.ClassInterrupted, "engine.interrupted", nil, "left", "5")})
 	text := out.String()
-	if strings.Contains(text, "context canceled") || strings.Contains(text, "What failed") {
+	if strings.Contains(text, "context canceled") || strings.Contains(text, "Failed steps") {
 		t.Error(text)
 	}
 	for _, want := range []string{"stopped    Making certificates", "deploy of cluster k8s-cluster: stopped after 2.0s",
@@ -367,14 +367,15 @@ func TestADecisionThatIsWaitedFor(t *testing.T) {
 		not   string
 	}{
 		{nil, i18n.English,
-			[]string{"2.0s  master-1   needs you  Uploading images: failed, and waits for a decision: eggo-tui " +
+			[]string{"2.0s  master-1      action required  Uploading images: failed, waiting for a decision: " +
+				"eggo-tui " +
 				"attach --id k8s-cluster", "[engine.timeout]",
-				"22.0s  master-1   needs you  Uploading images: failed, and waits for a decision",
-				"Uploading images: is tried again, as was decided"}, "still running"},
+				"22.0s  master-1      action required  Uploading images: failed, waiting for a decision",
+				"Uploading images: retrying, as decided"}, "still running"},
 		{[]string{"--on-failure", "ask"}, i18n.Chinese,
-			[]string{"等您决定", "eggo-tui attach --id k8s-cluster", "按您的决定重试"}, "--on-failure"},
-		{[]string{"--on-failure", "retry=2"}, i18n.English, []string{"failed, is tried again as --on-failure says"},
-			"needs you"},
+			[]string{"待决定", "eggo-tui attach --id k8s-cluster", "按您的决定重试"}, "--on-failure"},
+		{[]string{"--on-failure", "retry=2"}, i18n.English, []string{"failed, retrying as --on-failure specifies"},
+			"action required"},
 	} {
 		var out bytes.Buffer
 		pl := NewPlain(&out, i18n.NewPrinter(c.lang))

@@ -85,9 +85,9 @@ func watch(t testing.TB, n int) *App {
 // A person looks at a run that is over: the board, a machine's log, a search, the keys, the other language.
 func TestAPersonLooksAround(t *testing.T) {
 	a := watch(t, 3)
-	uitest.Has(t, a, "n0", "n2", "done", "100 %", "Infrastructure", "second 59", "q leave")
+	uitest.Has(t, a, "n0", "n2", "done", "100 %", "Infrastructure", "second 59", "q quit")
 	uitest.Drive(t, a, uitest.Press("L"))
-	uitest.Has(t, a, "完成", "基础设施", "离开")
+	uitest.Has(t, a, "完成", "基础设施", "退出")
 	uitest.Drive(t, a, uitest.Press("L"))
 	uitest.Drive(t, a, uitest.Press("down"))
 	uitest.Drive(t, a, uitest.Press("o"))
@@ -96,11 +96,11 @@ func TestAPersonLooksAround(t *testing.T) {
 	uitest.Drive(t, a, uitest.Press("enter"))
 	uitest.Has(t, a, "Steps of n0", "Infrastructure", "1 of 1 steps")
 	uitest.Drive(t, a, uitest.Press("enter"))
-	uitest.Has(t, a, "Log of n0", "following", "error: no space")
+	uitest.Has(t, a, "Log of n0", "follow: on", "error: no space")
 	for _, k := range []string{"/", "s", "p", "x", "backspace", "a", "enter"} {
 		uitest.Keys(t, a, k)
 	}
-	uitest.Has(t, a, "not following", "error: no space")
+	uitest.Has(t, a, "follow: off", "error: no space")
 	for _, k := range []string{"/", "节", "enter"} {
 		uitest.Keys(t, a, k)
 	}

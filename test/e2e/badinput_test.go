@@ -106,7 +106,7 @@ func (c *badLab) refuses(t *testing.T, b bad) {
 		before = c.snapshot(t, b.node)
 	}
 	got := try(t, c.Stand, b.code, append([]string{"deploy", "-f", file}, b.args...)...)
-	c.said(t, got, append(b.words, "What to do: ")...)
+	c.said(t, got, append(b.words, "Suggested fix: ")...)
 	noChange(t, c.State(), "bad")
 	if b.within > 0 && got.Took > b.within {
 		t.Errorf("it took %s, more than %s", got.Took, b.within)
@@ -279,7 +279,7 @@ func (c *badLab) machineOff(t *testing.T) {
 	must(t, "power off", c.Lab.Stop(ctx, "n3"))
 	got := try(t, c.Stand, 5, "deploy", "-f", c.good)
 	must(t, "power on", c.Lab.Start(ctx, "n3"))
-	c.said(t, got, "n3: ", c.address(t, "n3")+":22", "What to do: ")
+	c.said(t, got, "n3: ", c.address(t, "n3")+":22", "Suggested fix: ")
 	noChange(t, c.State(), "bad")
 	if limit := time.Minute; got.Took > limit {
 		t.Errorf("it took %s, more than %s", got.Took, limit)
@@ -295,7 +295,7 @@ func (c *badLab) silentPort(t *testing.T) {
 	file := c.vary(t, "ip: "+c.address(t, "n2")+"\n  port: 22\n",
 		fmt.Sprintf("ip: %s\n  port: %d\n", c.Lab.HostAddress(), port))
 	got := try(t, c.Stand, 5, "deploy", "-f", file)
-	c.said(t, got, "ssh.handshake-timeout", "n2: ", ln.Addr().String(), "What to do: ")
+	c.said(t, got, "ssh.handshake-timeout", "n2: ", ln.Addr().String(), "Suggested fix: ")
 	noChange(t, c.State(), "bad")
 	if limit := 90 * time.Second; got.Took > limit {
 		t.Errorf("it took %s, more than %s", got.Took, limit)
@@ -356,7 +356,7 @@ func (c *badLab) locked(t *testing.T) {
 	must(t, "deploy", err)
 	pid := fmt.Sprint(r.PID())
 	c.said(t, same, "lock.cluster-held", pid, "deploy", "→ ")
-	c.said(t, other, "lock.node-held", "pid "+pid, "n1: ", "n2: ", "n3: ", "What to do: ")
+	c.said(t, other, "lock.node-held", "pid "+pid, "n1: ", "n2: ", "n3: ", "Suggested fix: ")
 	c.said(t, got, "interrupted")
 	if got.Code != 130 {
 		t.Errorf("after Ctrl-C the exit code is %d", got.Code)

@@ -34,8 +34,8 @@ func TestAPersonMendsTheFile(t *testing.T) {
 	beginSaved(x, cluster, stand.OneAndTwo(), aDay)
 
 	s.Say("== etcd does not start, and the board says why")
-	x.see(5*time.Minute, "n1 needs you", "etcd.service", `unknown unit "d"`, "A component rejects",
-		"e edit, then again")
+	x.see(5*time.Minute, "n1: action required", "etcd.service", `unknown unit "d"`, "A component rejects",
+		"e edit deploy.yaml")
 	s.Say("what the person sees:\n%s", x.screen())
 	run := await(t, s, cluster, time.Minute, "etcd is asked about",
 		func(run []event.Record) bool { return len(asked(run, "n1")) > 0 })
@@ -48,23 +48,23 @@ func TestAPersonMendsTheFile(t *testing.T) {
 	x.press("Escape")
 	x.see(time.Minute, "d decide")
 	x.press("q")
-	x.see(time.Minute, "The run on "+cluster+" continues", "detach")
+	x.see(time.Minute, "The run on "+cluster+" is in progress", "detach")
 	x.press("d")
 	x.back(time.Minute, "To come back to it: eggo-tui attach")
 	x.command("eggo-tui list")
-	x.back(time.Minute, "needs you", "n1: Start etcd, since", "eggo-tui attach --id "+cluster)
+	x.back(time.Minute, "action required", "n1: Start etcd, since", "eggo-tui attach --id "+cluster)
 	x.command("eggo-tui")
-	x.see(time.Minute, "Return to the run that needs you", "n1: Start etcd", "CompactionRetention")
+	x.see(time.Minute, "Open the run waiting for your decision", "n1: Start etcd", "CompactionRetention")
 	s.Say("the menu:\n%s", x.screen())
 	x.press("Enter")
-	x.see(time.Minute, "n1 needs you", "e edit, then again")
+	x.see(time.Minute, "n1: action required", "e edit deploy.yaml")
 
 	s.Say("== what is written has a fault: it is told, and counts for nothing")
 	own := filepath.Join(s.State(), cluster, "deploy.yaml")
 	before := read(t, own)
 	x.press("e")
 	inVi(x, `:%s/"1d"/"24h"/`, `:%s/podcidr: 10.244/podcidr: 10.344/`)
-	x.see(time.Minute, "The run continues as it was", "network.podcidr", "10.344")
+	x.see(time.Minute, "Not applied; the run continues unchanged", "network.podcidr", "10.344")
 	s.Say("what is wrong with it:\n%s", x.screen())
 	if now := read(t, own); now != before {
 		t.Errorf("a deploy.yaml with a fault counts:\n%s", now)
@@ -73,10 +73,10 @@ func TestAPersonMendsTheFile(t *testing.T) {
 	s.Say("== it is mended, and the run goes on with it in place")
 	x.press("e") // of the dialog
 	inVi(x, `:%s/podcidr: 10.344/podcidr: 10.244/`)
-	x.see(20*time.Minute, "Cluster edit is as it should be")
+	x.see(20*time.Minute, "Cluster edit is ready")
 	s.Say("the summary:\n%s", x.screen())
 	x.press("q")
-	x.back(time.Minute, "Cluster edit is as it should be", "What runs where", "kubectl --kubeconfig")
+	x.back(time.Minute, "Cluster edit is ready", "Nodes and roles", "kubectl --kubeconfig")
 
 	s.Say("== it is what was written")
 	if now, want := read(t, own), strings.Replace(before, `"1d"`, `"24h"`, 1); now != want {

@@ -86,10 +86,11 @@ func TestAPersonsWholeWay(t *testing.T) {
 	before := snapshots(t, s, 3)
 	x := sit(t, s, "en")
 	wizardWay(x, cluster, map[string]string{"install": "Install a new cluster",
-		"cluster": "What is the cluster called?", "login": "How are the machines reached?", "nodes": "Which machines",
+		"cluster": "Grey values are defaults", "login": "SSH access", "nodes": "Nodes and roles",
 		"keys":  "host keys",
-		"ready": "ready", "whose": "whose key?", "bundle": "What is it installed from?", "path": "Path ❯",
-		"proven": "✔ proven", "passed": "Nothing stands in the way", "really": "Install person now?"},
+		"ready": "ready", "whose": "to review fingerprints", "bundle": "The bundle contains everything",
+		"path":   "Path ❯",
+		"proven": "✔ verified", "passed": "Preflight passed", "really": "Install person now?"},
 		"master worker etcd", "worker")
 	x = leaveAndComeBack(t, s, x, cluster)
 	must(t, "workload", s.StartWorkload(ctx))
@@ -105,11 +106,13 @@ func TestAPersonInstallsInChinese(t *testing.T) {
 	s := newLab(t, 3)
 	ctx := t.Context()
 	x := sit(t, s, "zh")
-	wizardWay(x, "person", map[string]string{"install": "安装新集群", "cluster": "集群叫什么名字", "login": "怎样登录",
-		"nodes": "有哪些机器", "keys": "主机密钥",
-		"ready": "就绪", "whose": "密钥待确认", "bundle": "从哪个离线包安装", "path": "路径 ❯", "proven": "✔ 校验通过",
-		"passed": "没有问题", "really": "现在安装 person"}, "master etcd", "worker", "worker")
-	const done = "集群 person 一切就绪"
+	wizardWay(x, "person", map[string]string{"install": "安装新集群", "cluster": "灰色的内容是默认值",
+		"login": "SSH 登录",
+		"nodes": "节点与角色", "keys": "主机密钥",
+		"ready": "就绪", "whose": "核对指纹",
+		"bundle": "离线包包含安装所需", "path": "路径 ❯", "proven": "✔ 校验通过",
+		"passed": "预检通过", "really": "现在安装 person"}, "master etcd", "worker", "worker")
+	const done = "集群 person 已就绪"
 	x.see(25*time.Minute, done)
 	must(t, "workload", s.StartWorkload(ctx))
 	must(t, "use", s.Works(ctx, 3))

@@ -43,7 +43,7 @@ func TestSmallStateDisk(t *testing.T) {
 	refused := func(t *testing.T, state string) {
 		t.Helper()
 		got := tryFrom(t, s, state, 6, "deploy", "-f", file)
-		if err := got.Has("bundle.no-space", state, "MiB", "What to do: "); err != nil {
+		if err := got.Has("bundle.no-space", state, "MiB", "Suggested fix: "); err != nil {
 			t.Error(err)
 		}
 		noChange(t, state, "small")

@@ -73,7 +73,7 @@ func TestTrust(t *testing.T) {
 	refused := func(name string, args []string, words ...string) {
 		t.Helper()
 		got := try(t, s, 6, append([]string{"deploy", "-f", with(name)}, args...)...)
-		if err := got.Has(append(words, "What to do: ")...); err != nil {
+		if err := got.Has(append(words, "Suggested fix: ")...); err != nil {
 			t.Error(err)
 		}
 		noChange(t, s.State(), "trust")

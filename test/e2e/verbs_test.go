@@ -30,7 +30,7 @@ func TestLooking(t *testing.T) {
 	must(t, "spoil a file", err)
 	has(try(t, s, 0, "plan", "--id", "looking"), "/etc/kubernetes/kube-proxy.yaml", "kube-proxy.service")
 	try(t, s, 0, "deploy", "-f", file)
-	has(try(t, s, 0, "status", "--id", "looking"), "Ready", "leader", "coredns", "looking is well")
+	has(try(t, s, 0, "status", "--id", "looking"), "Ready", "leader", "coredns", "looking is healthy")
 	has(try(t, s, 0, "list"), "looking", "installed")
 	has(try(t, s, 0, "plan", "cleanup", "--id", "looking", "--purge"), "n1", "n2", "nothing was changed")
 	try(t, s, 0, "deploy", "-f", file)

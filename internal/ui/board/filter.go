@@ -24,7 +24,7 @@ func (b *Board) fits(v view) bool {
 }
 
 func (b *Board) holds(v view, word string) bool {
-	state := []string{v.state, v.word}
+	state := []string{v.state, v.word, v.short}
 	var roles []string
 	for _, r := range v.host.Roles {
 		roles = append(roles, r, b.P.T("ui.role."+r))

@@ -21,6 +21,7 @@ type view struct {
 	style widget.Ink
 	state string // its name, the same in every language
 	word  string
+	short string         // the word where there is little room
 	stall string         // what it waits for in silence, "" when it does not
 	brief string         // the same where there is little room
 	step  *runstate.Step // that runs, or ended last
@@ -77,6 +78,10 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 	}
 	set := func(rank int, glyph string, style widget.Ink, state string) {
 		v.rank, v.glyph, v.style, v.state, v.word = rank, glyph, style, state, b.P.T("ui.state."+state)
+		v.short = v.word
+		if key := "ui.state.short." + state; b.P.Has(key) {
+			v.short = b.P.T(key)
+		}
 	}
 	if len(h.Active) > 0 {
 		v.since = now.Sub(v.step.Since())

@@ -171,7 +171,7 @@ func TestAPanelOfAnySizeKeepsItsChoices(t *testing.T) {
 						t.Fatalf("%dx%d: %d cells: %q", w, h, ansi.StringWidth(l), ansi.Strip(l))
 					}
 				}
-				if text := ansi.Strip(strings.Join(lines, "\n")); !strings.Contains(text, "try again") ||
+				if text := ansi.Strip(strings.Join(lines, "\n")); !strings.Contains(text, "r retry") ||
 					!strings.Contains(text, "later") {
 					t.Fatalf("%dx%d: no choices\n%s", w, h, text)
 				}
@@ -191,7 +191,7 @@ func TestFilter(t *testing.T) {
 		{i18n.English, "", nil, 31}, {i18n.English, "role:etcd", []string{"node-1", "node-2", "node-3"}, 3},
 		{i18n.English, "role:etcd state:failed", []string{"node-3"}, 1},
 		{i18n.English, "!role:worker node-1", []string{"node-1"}, 1},
-		{i18n.English, "state:needs", []string{"node-1", "node-2"}, 2},
+		{i18n.English, "state:required", []string{"node-1", "node-2"}, 2},
 		{i18n.English, "state:asked", []string{"node-1", "node-2"}, 2},
 		{i18n.English, "NODE-30", []string{"node-30"}, 1}, {i18n.English, "192.0.2.12", []string{"node-2"}, 1},
 		{i18n.English, "install packages !state:failed !state:asked role:worker", nil, 5},
@@ -214,7 +214,7 @@ func TestFilter(t *testing.T) {
 	}
 	b := &Board{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{}), Filter: "nothing"}
 	if got := ansi.Strip(strings.Join(b.Render(s, now, 80, 24), "\n")); !strings.Contains(got,
-		"No machine is like that") || !strings.Contains(got, "0 of 31 machines") || b.Trouble(s, now) {
+		"No match") || !strings.Contains(got, "0 of 31 nodes") || b.Trouble(s, now) {
 		t.Errorf("an empty result:\n%s", got)
 	}
 }
@@ -272,9 +272,9 @@ func TestAStallIsTold(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		"nobody knows what is usual": {nil, 2 * time.Minute, "silent for 2m02s: Install packages"},
+		"nobody knows what is usual": {nil, 2 * time.Minute, "no output for 2m02s: Install packages"},
 		"longer than usual": {runstate.History{"infrastructure.packages": 40 * time.Second}, 2 * time.Minute,
-			"waiting 2m03s for “Install packages”, usually 40s"},
+			"Install packages: running 2m03s (usually 40s)"},
 		"not yet":  {runstate.History{"infrastructure.packages": 10 * time.Minute}, 2 * time.Minute, ""},
 		"just now": {nil, 10 * time.Second, ""},
 	} {
@@ -308,7 +308,7 @@ func TestOutputBelongsToItsStep(t *testing.T) {
 		if strings.Contains(got, "Setting up runc") {
 			t.Errorf("%s: output of the step before is shown:\n%s", name, got)
 		}
-		if silent := strings.Contains(got, "silent for 49s: "); silent != (look > 30*time.Second) {
+		if silent := strings.Contains(got, "no output for 49s: "); silent != (look > 30*time.Second) {
 			t.Errorf("%s: silent %v:\n%s", name, silent, got)
 		}
 	}

@@ -19,7 +19,7 @@ const (
 	sideBySide            = 160   // at least, for that pane to stand beside them
 	cardWidth             = 38    // at least
 	rowWidth              = 58    // at least
-	stateWidth            = 9     // of the longest word for a state
+	stateWidth            = 9     // of the longest short word for a state
 	rolesWidth            = 13    // of a row's roles, where there is little room
 	roleWidth             = 7     // where there is least: the first of them
 	barRow                = 76    // at least, for a row to have a bar
@@ -285,7 +285,7 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles, digits 
 	if roles > 0 {
 		l.Add(t.Dim, widget.Fit(b.roles(v.host, roles), roles, g.Cut)).Space(1)
 	}
-	l.Add(v.style, widget.Fit(v.word, stateWidth, g.Cut)).Space(1)
+	l.Add(v.style, widget.Fit(v.short, stateWidth, g.Cut)).Space(1)
 	barW := min(14, w/10)
 	if w < barRow { // the numbers say the same
 		barW = -1

@@ -87,7 +87,7 @@ x send                                4s
 		event.StepRetry{Step: "send", Try: 1, Delay: 20 * time.Second,
 			Fault: *event.NewFault(event.ClassFailed, "ssh.lost", nil).On("n1")})
 	got := strings.Join(r.drawn(60, 8, "x"), "\n")
-	if !strings.Contains(got, "again in 20s") || strings.Contains(got, "hello") || strings.Contains(got, "x send") {
+	if !strings.Contains(got, "retry in 20s") || strings.Contains(got, "hello") || strings.Contains(got, "x send") {
 		t.Errorf("before the next try:\n%s", got)
 	}
 }

@@ -343,14 +343,14 @@ func TestTheLikeliestFirst(t *testing.T) {
 func TestWhatCannotBeDoneSaysWhy(t *testing.T) {
 	a := begin(t, NewMenu((&world{}).deps()), i18n.English, false, 100, 30)
 	uitest.Keys(t, a, "down", "down", "down")
-	uitest.Has(t, a, "knows no cluster")
+	uitest.Has(t, a, "No clusters are managed")
 	before := uitest.Screen(a)
 	uitest.Keys(t, a, "enter")
 	if uitest.Screen(a) != before {
 		t.Error("something was done")
 	}
 	uitest.Keys(t, a, "6")
-	uitest.Has(t, a, "Upgrades are not in this version")
+	uitest.Has(t, a, "Upgrades are not available")
 }
 
 // A person resumes: of two clusters one is chosen, the password and the keys are asked for, and the board is shown.
@@ -383,7 +383,7 @@ func TestResume(t *testing.T) {
 func TestTheSignerOfABundle(t *testing.T) {
 	words := map[i18n.Lang][]string{
 		i18n.English: {"Unknown signer", "eggo-amd64.tar.gz", "ssh-ed25519",
-			"SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7", "No, stop here", "Yes, trust this key"},
+			"SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7", "No, stop", "Yes, trust this key"},
 		i18n.Chinese: {"未知的签名者", "eggo-amd64.tar.gz", "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7",
 			"是，信任此密钥"},
 	}
@@ -415,9 +415,9 @@ func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
 	w := &world{clusters: []backend.Cluster{{Name: "rack-9", Status: backend.Failed, Tried: "/root/.eggo/deploy.yaml",
 		Runs: []backend.Run{r}}}}
 	a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
-	uitest.Has(t, a, "▌  3  Resume", "/root/.eggo/deploy.yaml is shown again")
+	uitest.Has(t, a, "▌  3  Resume", "Opens /root/.eggo/deploy.yaml again")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "Nothing is wrong with this file")
+	uitest.Has(t, a, "No problems found in this file")
 	uitest.Keys(t, a, "enter", "y")
 	if len(w.launched) != 1 || w.launched[0].Request.Base().Source.File != "/root/.eggo/deploy.yaml" {
 		t.Errorf("%+v", w.launched)
@@ -427,7 +427,7 @@ func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
 // A cleanup or a removal that was cut off stands first too: what is left is shown, and confirmed again.
 func TestWhatTakesAwayIsGoneOnWith(t *testing.T) {
 	for verb, want := range map[string]string{"cleanup": "also delete the runtime's images",
-		"delete": "Which nodes are to leave rack-7?"} {
+		"delete": "Select nodes to remove from rack-7"} {
 		c := clusters()[2]
 		c.Status = backend.Interrupted
 		c.Runs = []backend.Run{run("rack-7", "20261121T114000Z-"+verb, verb, backend.Interrupted, time.Minute,
@@ -435,7 +435,7 @@ func TestWhatTakesAwayIsGoneOnWith(t *testing.T) {
 		w := &world{clusters: []backend.Cluster{c}}
 		a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
 		uitest.Has(t, a, "▌  3  Resume an interrupted run", "again")
-		uitest.Lacks(t, a, "No run was interrupted")
+		uitest.Lacks(t, a, "No interrupted runs")
 		uitest.Keys(t, a, "enter")
 		uitest.Has(t, a, want)
 		if len(w.launched) != 0 {
@@ -449,15 +449,15 @@ func TestStatusInBothLanguages(t *testing.T) {
 	w := &world{clusters: clusters()}
 	a := begin(t, NewTell(w.deps(), "menu.status", "rack-7", backend.Status{Common: request.OfCluster("rack-7")}),
 		i18n.English, false, 80, 24)
-	uitest.Has(t, a, "ADDRESS", "rack-7 is well")
+	uitest.Has(t, a, "ADDRESS", "rack-7 is healthy")
 	uitest.Lacks(t, a, "CERTIFICATES")
 	uitest.Keys(t, a, "right")
 	uitest.Has(t, a, "CERTIFICATES")
 	uitest.Keys(t, a, "L")
 	uitest.Has(t, a, "证书")
-	uitest.Lacks(t, a, "CERTIFICATES", "is well")
+	uitest.Lacks(t, a, "CERTIFICATES", "is healthy")
 	uitest.Keys(t, a, "left", "L", "L", "L")
-	uitest.Has(t, a, "ADDRESS", "is well")
+	uitest.Has(t, a, "ADDRESS", "is healthy")
 	if len(w.asked) != 1 {
 		t.Errorf("asked %d times", len(w.asked))
 	}
@@ -470,9 +470,9 @@ func TestCleanup(t *testing.T) {
 	// whoever confirms it has seen all of it
 	uitest.Has(t, a, "node-1", "kube-scheduler.service", "\n                 libnetfilter-conntrack3, runc, socat")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "Type the cluster's name", "8 machines")
+	uitest.Has(t, a, "Type the cluster's name", "8 nodes")
 	uitest.Keys(t, a, "y", "enter")
-	uitest.Has(t, a, "That is not “rack-7”.")
+	uitest.Has(t, a, "The text does not match “rack-7”.")
 	uitest.Keys(t, a, "esc")
 	uitest.Has(t, a, "[ ] p: also delete")
 	uitest.Keys(t, a, "p")
@@ -497,16 +497,16 @@ func TestRemove(t *testing.T) {
 	w := &world{clusters: clusters()}
 	a := begin(t, NewRemove(w.deps(), w.clusters[2]), i18n.English, false, 100, 30)
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "No node is marked")
+	uitest.Has(t, a, "No node selected")
 	uitest.Keys(t, a, "/")
 	uitest.Type(t, a, "q?L")
-	uitest.Has(t, a, "/ q?L", "Nothing matches", "Enter keep the filter", "Esc clear filter")
-	uitest.Lacks(t, a, "q leave", "Space mark")
+	uitest.Has(t, a, "/ q?L", "No match", "Enter keep the filter", "Esc clear filter")
+	uitest.Lacks(t, a, "q quit", "Space mark")
 	uitest.Keys(t, a, "esc", "/")
 	uitest.Type(t, a, "role:worker !node-4")
 	uitest.Keys(t, a, "enter", "*")
 	uitest.Lacks(t, a, "node-1 ", "node-4  192")
-	uitest.Has(t, a, "node-5", "leaves")
+	uitest.Has(t, a, "node-5", "will be removed")
 	uitest.Keys(t, a, "*", "esc")
 	uitest.Has(t, a, "node-1 ", "node-4  192")
 	uitest.Lacks(t, a, "  leaves")
@@ -529,7 +529,7 @@ func TestAdd(t *testing.T) {
 	a := begin(t, NewAdd(w.deps(), w.clusters[2]), i18n.English, false, 100, 30)
 	uitest.Type(t, a, "192.0.2.11")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "node-1 of this cluster already")
+	uitest.Has(t, a, "is already node node-1 of this cluster")
 	uitest.Keys(t, a, "ctrl+u")
 	uitest.Type(t, a, "192.0.2.90, 192.0.2.91")
 	uitest.Keys(t, a, "enter", "down", "enter", "enter")
@@ -561,11 +561,11 @@ func TestFromAFile(t *testing.T) {
 	w := &world{}
 	a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
 	uitest.Keys(t, a, "2", "enter")
-	uitest.Has(t, a, "/srv/eggo/deploy.yaml", "node-8", "Nothing is wrong")
+	uitest.Has(t, a, "/srv/eggo/deploy.yaml", "node-8", "No problems found")
 	uitest.Keys(t, a, "enter", "y")
 	w.began(t, backend.Start{Request: request.Deploy{Common: request.OfFile("/srv/eggo/deploy.yaml")}})
 	uitest.Keys(t, a, "esc")
-	uitest.Has(t, a, "Look into a bundle") // the menu: nobody wants to choose that file again
+	uitest.Has(t, a, "Inspect a bundle") // the menu: nobody wants to choose that file again
 	a = begin(t, NewReview(w.deps(), "/bad.yaml"), i18n.English, false, 100, 30)
 	uitest.Has(t, a, "1 error, 0 warnings", "masters[0].ip")
 	uitest.Keys(t, a, "enter", "y")
@@ -587,7 +587,7 @@ func TestFilter(t *testing.T) {
 	uitest.Keys(t, a, "/")
 	uitest.Type(t, a, " nobody")
 	uitest.Keys(t, a, "enter", "up", "home", "end", "enter")
-	uitest.Has(t, a, "Nothing matches")
+	uitest.Has(t, a, "No match")
 	uitest.Keys(t, a, "esc")
 	uitest.Has(t, a, "机房三")
 }
@@ -602,10 +602,10 @@ func TestBundle(t *testing.T) {
 	uitest.Type(t, a, "containerd")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "1 of ", "containerd")
-	uitest.Lacks(t, a, "v1.34.2", "Nothing matches")
+	uitest.Lacks(t, a, "v1.34.2", "No match")
 	uitest.Keys(t, a, "/")
 	uitest.Type(t, a, " v")
-	uitest.Has(t, a, "Nothing matches")
+	uitest.Has(t, a, "No match")
 	uitest.Keys(t, a, "esc")
 	uitest.Has(t, a, "v1.34.2")
 }
@@ -666,8 +666,9 @@ func FuzzPages(f *testing.F) {
 // it stands among the runs.
 func TestWhatWaitsForADecisionComesFirst(t *testing.T) {
 	w := &world{clusters: waitingClusters()}
-	for lang, words := range map[i18n.Lang][]string{i18n.English: {"Return to the run that needs you", "needs you",
-		"5 min ago", "CompactionRetention"}, i18n.Chinese: {"回到等您决定的运行", "待决定", "CompactionRetention"}} {
+	for lang, words := range map[i18n.Lang][]string{i18n.English: {"Open the run waiting for your decision",
+		"action required",
+		"5 min ago", "CompactionRetention"}, i18n.Chinese: {"打开等待您决定的任务", "待决定", "CompactionRetention"}} {
 		a := begin(t, NewMenu(w.deps()), lang, false, 120, 40)
 		uitest.Has(t, a, words...)
 		uitest.Keys(t, a, "enter")
@@ -677,8 +678,8 @@ func TestWhatWaitsForADecisionComesFirst(t *testing.T) {
 		}
 	}
 	a := begin(t, NewRuns(w.deps(), ""), i18n.English, false, 120, 40)
-	uitest.Has(t, a, "needs you", "running")
-	uitest.Keys(t, a, "/", "n", "e", "e", "d", "s", "enter")
+	uitest.Has(t, a, "action required", "running")
+	uitest.Keys(t, a, "/", "a", "c", "t", "i", "o", "n", "enter")
 	uitest.Has(t, a, "halle-2", "CompactionRetention")
 	uitest.Lacks(t, a, "anna")
 }

@@ -80,7 +80,7 @@ func TestAnEditIsGoneOnWith(t *testing.T) {
 // What is wrong with what was written is told with its place, in the person's language, and leads back to the editor.
 func TestAWrongEditIsTold(t *testing.T) {
 	for lang, want := range map[i18n.Lang][]string{i18n.English: {"Line 24, network.podcidr", "10.344.0.0/16",
-		"and 2 more faults"}, i18n.Chinese: {"第 24 行，network.podcidr", "10.344.0.0/16", "另有 2 处错误"}} {
+		"and 2 more errors"}, i18n.Chinese: {"第 24 行，network.podcidr", "10.344.0.0/16", "另有 2 处错误"}} {
 		e := &frame.Env{P: i18n.NewPrinter(lang), Theme: theme.New(theme.Options{}),
 			Now: func() time.Time { return start }}
 		p := New(backend.Board{}).Still()

@@ -143,8 +143,8 @@ func asks(host string, try int) event.Event {
 func TestAPersonDecides(t *testing.T) {
 	s := begin(t, nil)
 	s.happens(asks("n2", 1), asks("n3", 1))
-	s.has("n2 needs you", "1 of 2", "apt-get install containerd", "100", "The disk is full", "df -h",
-		"It printed nothing", "r try again", "s leave n2 out", "a end the run")
+	s.has("n2: action required", "1 of 2", "apt-get install containerd", "100", "The disk is full", "df -h",
+		"No output", "r retry", "s skip n2", "a stop run")
 	if s.bells != 1 {
 		t.Errorf("%d bells, want one for both", s.bells)
 	}
@@ -154,15 +154,15 @@ func TestAPersonDecides(t *testing.T) {
 	}
 	s.now = s.now.Add(2 * time.Second)
 	s.keys("right")
-	s.has("n3 needs you", "2 of 2")
+	s.has("n3: action required", "2 of 2")
 	s.keys("left", "r")
-	s.has("n3 needs you")
-	s.lacks("1 of 2", "n2 needs you")
+	s.has("n3: action required")
+	s.lacks("1 of 2", "n2: action required")
 	s.keys("s")
 	if want := []string{"work/n2 retry", "work/n3 skip"}; !slices.Equal(s.said, want) {
 		t.Errorf("decided %v, want %v", s.said, want)
 	}
-	s.lacks("r try again", "decide")
+	s.lacks("r retry", "decide")
 	s.happens(event.StepDecided{Step: "work/n2", Decision: event.TryAgain}, event.StepStarted{Step: "work/n2", Try: 2},
 		event.StepDecided{Step: "work/n3", Decision: event.LeaveOut},
 		event.StepEnded{Step: "work/n3", Outcome: event.Failed,
@@ -170,17 +170,17 @@ func TestAPersonDecides(t *testing.T) {
 	s.has("n3", "failed", "n2", "running")
 	s.now = s.now.Add(2 * time.Second)
 	s.happens(asks("n2", 2))
-	s.has("n2 needs you", "try 2")
+	s.has("n2: action required", "attempt 2")
 	s.keys("esc")
-	s.lacks("r try again")
-	s.has("n2", "needs you", "1 needs you", "d decide")
+	s.lacks("r retry")
+	s.has("n2", "action required", "1 decision pending", "d decide")
 	s.keys("d")
-	s.has("n2 needs you")
+	s.has("n2: action required")
 	s.happens(event.StepDecided{Step: "work/n2", Decision: event.GoOn},
 		event.StepEnded{Step: "work/n2", Outcome: event.Changed})
 	s.keys("esc", "d")
 	s.has("Failed on n3", "Esc close")
-	s.lacks("r try again")
+	s.lacks("r retry")
 }
 
 // What is decided but does not get through is asked again; to end the run is asked twice.
@@ -190,10 +190,10 @@ func TestADecisionThatIsLostIsAskedAgain(t *testing.T) {
 	s.happens(asks("n1", 1))
 	s.now = s.now.Add(time.Minute)
 	s.keys("r")
-	s.has("n1 needs you", "The speed of --replay")
+	s.has("n1: action required", "The speed of --replay")
 	s.refuses = nil
 	s.keys("a")
-	s.has("End the run?")
+	s.has("Stop the run?")
 	s.keys("enter")
 	if slices.Contains(s.said, "work/n1 abort") {
 		t.Error("Enter ended the run: what is chosen first is to go back")
@@ -208,10 +208,10 @@ func TestADecisionThatIsLostIsAskedAgain(t *testing.T) {
 func TestAPastRunIsReadOnly(t *testing.T) {
 	s := begin(t, func(_ *stand, o *backend.Board) { o.Control = nil })
 	s.happens(asks("n1", 1))
-	s.lacks("n1 needs you ")
+	s.lacks("n1: action required ")
 	s.keys("d")
-	s.has("n1 needs you", "l its log")
-	s.lacks("r try again", "end the run")
+	s.has("n1: action required", "l log")
+	s.lacks("r retry", "stop run")
 	s.keys("l")
 	s.has("Log of n1")
 	if s.bells > 0 {
@@ -227,19 +227,19 @@ func TestAPastRunIsReadOnly(t *testing.T) {
 func TestLeavingARunThatGoesOn(t *testing.T) {
 	s := begin(t, nil)
 	s.keys("q")
-	s.has("The run on rack-7 continues", "d", "detach", "attach comes back", "stop", "abort", "stay")
+	s.has("The run on rack-7 is in progress", "d", "detach", "return with eggo-tui attach", "stop", "abort", "stay")
 	s.keys("enter")
 	if s.quit || len(s.said) > 0 {
 		t.Error("the default is not to go on")
 	}
 	s.keys("q", "s")
-	s.has("the run ends after what runs now")
+	s.has("the run stops when the running steps finish")
 	s.keys("down")
-	s.has("the run ends after what runs now") // and it is still said when the next key was pressed
+	s.has("the run stops when the running steps finish") // and it is still said when the next key was pressed
 	s.keys("q")
-	s.has("The run on rack-7 comes to its end. Leave it?")
+	s.has("The run on rack-7 is stopping. Quit?")
 	s.keys("a")
-	s.has("the run is broken off")
+	s.has("aborting the run")
 	if want := []string{"stop", "abort"}; !slices.Equal(s.said, want) || s.quit {
 		t.Errorf("%v, left %v", s.said, s.quit)
 	}
@@ -261,19 +261,19 @@ func TestTheEnd(t *testing.T) {
 				"status", "100").On("n2")},
 		event.RunEnded{Outcome: event.Failed, Exit: 1,
 			Next: []event.Msg{event.M("next.resume", "command", "eggo-tui deploy --id rack-7")}})
-	words := []string{"Cluster rack-7 is not finished", "1m30s", "n1", "192.0.2.1", "worker", "What failed",
-		"No space left", "The disk is full", "/runs/x/nodes/n2.log", "Where the time went",
-		"Infrastructure", "What to do next", "eggo-tui deploy --id rack-7"}
+	words := []string{"The run on cluster rack-7 failed", "1m30s", "n1", "192.0.2.1", "worker", "Failed steps",
+		"No space left", "The disk is full", "/runs/x/nodes/n2.log", "Time per phase",
+		"Infrastructure", "Next steps", "eggo-tui deploy --id rack-7"}
 	s.has(words...)
 	if s.bells != 1 {
 		t.Errorf("%d bells", s.bells)
 	}
 	s.keys("s")
-	s.lacks("What to do next")
+	s.lacks("Next steps")
 	s.keys("s", "d")
 	s.has("Failed on n2")
 	s.keys("esc", "L")
-	s.has("尚未完成", "磁盘已满")
+	s.has("任务失败", "磁盘已满")
 	s.keys("L", "q")
 	if !s.quit {
 		t.Error("a run that is over is left without a question")
@@ -292,9 +292,9 @@ func TestFilteringTheBoard(t *testing.T) {
 	for _, r := range "n2 q" { // letters are letters
 		s.keys(string(r))
 	}
-	s.has("/ n2 q", "No machine is like that")
+	s.has("/ n2 q", "No match")
 	s.keys("backspace", "backspace", "enter")
-	s.has("1 of 3 machines", "Esc show all")
+	s.has("1 of 3 nodes", "Esc show all")
 	s.keys("enter")
 	s.has("Steps of n2")
 	s.keys("enter")
@@ -304,7 +304,7 @@ func TestFilteringTheBoard(t *testing.T) {
 	s.keys("/", "x", "esc")
 	s.has("n1", "n3")
 	s.keys("e")
-	s.has("no machine is in trouble")
+	s.has("No failed nodes")
 }
 
 // What is copied is what the machine printed, without time, step and padding.
@@ -338,7 +338,7 @@ func TestCopying(t *testing.T) {
 		t.Errorf("the line that was clicked: %q", s.clip)
 	}
 	s.keys("e", "e")
-	s.has("no more errors that way")
+	s.has("no more errors in this direction")
 	s.keys("S")
 	s.has("saved: /tmp/x/n1.log")
 	if saved != "n1" {
@@ -393,7 +393,7 @@ func TestTheUsualIsLearntOutsideOfUpdate(t *testing.T) {
 		o.Usual = func() runstate.History { return runstate.History{"work": 40 * time.Second} }
 	})
 	s.now = s.now.Add(130 * time.Second)
-	s.has("waiting 2m10s for “Install packages”, usually 40s")
+	s.has("Install packages: running 2m10s (usually 40s)")
 }
 
 // Enter shows all steps of a machine: what ran, when and how long, what it changed, what comes and after what; from
@@ -417,14 +417,14 @@ func TestTheStepsOfAMachine(t *testing.T) {
 	s.keys("up")
 	s.has("• change.two")
 	s.keys("enter")
-	s.has("Log of n1", "not following", "── Install packages ─", "first of n1", "── other ─")
+	s.has("Log of n1", "follow: off", "── Install packages ─", "first of n1", "── other ─")
 	s.keys("esc")
 	s.has("Steps of n1", "• change.two")
 	s.happens(event.StepEnded{Step: "more/n1", Outcome: event.OK, Took: time.Second})
 	s.keys("down")
 	s.has("nothing to change")
 	s.keys("enter")
-	s.has("Log of n1", "It printed nothing.", "first of n1")
+	s.has("Log of n1", "No output.", "first of n1")
 	s.keys("esc", "esc")
 	s.has("Enter steps", "o log")
 }

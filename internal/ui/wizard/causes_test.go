@@ -56,17 +56,17 @@ func TestFindingsOfSixtyMachines(t *testing.T) {
 		uitest.Has(t, a, "17 of 60 machines checked, 60 connected")
 		w.slow = false
 		uitest.Keys(t, a, "r")
-		uitest.Has(t, a, "61 findings stand in the way", "59 warnings", "1 of 3 causes",
-			"60 machines, such as: node-1 is arm64", "node-[1-60]", "on all 60 machines")
+		uitest.Has(t, a, "61 errors block the installation", "59 warnings", "cause 1 of 3",
+			"60 machines, for example: node-1 is arm64", "node-[1-60]", "on all 60 machines")
 		if n := strings.Count(uitest.Screen(a), "is arm64"); n != 1 {
 			t.Errorf("it is told %d times:\n%s", n, uitest.Screen(a))
 		}
 		uitest.Keys(t, a, "down")
-		uitest.Has(t, a, "2 of 3 causes", "node-41")
+		uitest.Has(t, a, "cause 2 of 3", "node-41")
 		uitest.Keys(t, a, "up", "space")
 		uitest.Has(t, a, "node-2 is arm64", "more lines below")
 		uitest.Keys(t, a, "pgdown", "pgdown", "end")
-		uitest.Has(t, a, "3 of 3 causes")
+		uitest.Has(t, a, "cause 3 of 3")
 		uitest.Keys(t, a, "home", "space", "enter")
 		for _, m := range p.draft.Machines {
 			if m.Arch != "arm64" {

@@ -16,9 +16,9 @@ func TestUndoNamesWhatItUndid(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+_")
 	uitest.Has(t, a, "undone: node-1, node-2 and 1 more")
 	uitest.Keys(t, a, "ctrl+r")
-	uitest.Has(t, a, "done again: node-1, node-2 and 1 more")
+	uitest.Has(t, a, "redone: node-1, node-2 and 1 more")
 	uitest.Keys(t, a, "g", "d", "ctrl+_")
 	uitest.Has(t, a, "undone: node-1")
 	uitest.Keys(t, a, "ctrl+_", "ctrl+_")
-	uitest.Has(t, a, "undone: Name of the cluster")
+	uitest.Has(t, a, "undone: Cluster name")
 }

@@ -34,12 +34,12 @@ func TestMachinesWithErrorsAreNotReady(t *testing.T) {
 		t.Errorf("the row is %q", l)
 	}
 	uitest.Keys(t, a, "ctrl+n")
-	if l := line(uitest.Screen(a), "Machines"); !strings.Contains(l, "✘ Machines") || !strings.Contains(l, "1 error") ||
-		strings.Contains(l, "done") {
+	if l := line(uitest.Screen(a), "Nodes "); !strings.Contains(l, "✘ Nodes") || !strings.Contains(l, "1 error") ||
+		strings.Contains(l, "ok") {
 		t.Errorf("the step is %q", l)
 	}
 	uitest.Keys(t, a, "ctrl+p")
-	if l := line(uitest.Screen(a), "▌", "Machines"); !strings.Contains(l, "✘ Machines") ||
+	if l := line(uitest.Screen(a), "▌", "Nodes "); !strings.Contains(l, "✘ Nodes") ||
 		!strings.Contains(l, "1 error") {
 		t.Errorf("where one is, the step is %q", l)
 	}
@@ -47,8 +47,8 @@ func TestMachinesWithErrorsAreNotReady(t *testing.T) {
 
 // Machines are counted by what is the matter with them, in the words of their rows.
 func TestMachinesAreCountedByWhatTheyAre(t *testing.T) {
-	for lang, words := range map[i18n.Lang][]string{i18n.English: {"1 not reached", "2 not let in", "1 no sudo"},
-		i18n.Chinese: {"1 连不上", "2 登录被拒", "1 sudo 不可用"}} {
+	for lang, words := range map[i18n.Lang][]string{i18n.English: {"1 unreachable", "2 login failed", "1 no sudo"},
+		i18n.Chinese: {"1 无法连接", "2 登录失败", "1 sudo 不可用"}} {
 		a, p, w := open(t, lang, false, 80, 24)
 		w.codes = map[string]string{"10.0.0.2": "ssh.auth", "10.0.0.3": "ssh.auth", "10.0.0.4": "ssh.sudo-password"}
 		uitest.Keys(t, a, "ctrl+n", "ctrl+n")
@@ -81,21 +81,21 @@ func TestAStepIsNotDoneBeforeItsMachinesAre(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "10.0.0.[11-12]")
 	uitest.Keys(t, a, "enter", "ctrl+n")
-	if l := line(uitest.Screen(a), "Machines"); !strings.Contains(l, "✘ Machines") || !strings.Contains(l, "1 error") {
+	if l := line(uitest.Screen(a), "Nodes "); !strings.Contains(l, "✘ Nodes") || !strings.Contains(l, "1 error") {
 		t.Errorf("one is not reached: %q", l)
 	}
 	uitest.Keys(t, a, "ctrl+p", "*", "d")
 	w.strangers = true
 	uitest.Type(t, a, "10.0.0.20")
 	uitest.Keys(t, a, "enter", "ctrl+n", "enter")
-	if l := line(uitest.Screen(a), "Machines"); strings.Contains(l, "done") || !strings.Contains(l, "!") {
+	if l := line(uitest.Screen(a), "Nodes "); strings.Contains(l, "ok") || !strings.Contains(l, "!") {
 		t.Errorf("one is not known: %q", l)
 	}
 	a, _, _ = open(t, i18n.English, false, 80, 24)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "10.0.0.[12-14]")
 	uitest.Keys(t, a, "enter", "ctrl+n", "enter")
-	uitest.Has(t, a, "✘ Machines 2")
+	uitest.Has(t, a, "✘ Nodes 2")
 }
 
 // After a preflight that failed, what Enter does is to fix it; an install is not offered.
@@ -104,16 +104,16 @@ func TestInstallIsNotOfferedAfterAFailedPreflight(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "192.168.0.[10-11]")
 	uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "Is everything ready?", "✘ 1 ")
-	if l := line(uitest.Screen(a), "Preflight"); !strings.Contains(l, "✘ Preflight") ||
+	uitest.Has(t, a, "Checks every machine", "✘ 1 ")
+	if l := line(uitest.Screen(a), "✘ Preflight"); !strings.Contains(l, "✘ Preflight") ||
 		!strings.Contains(l, "1 error") {
 		t.Errorf("the step is %q", l)
 	}
 	uitest.Keys(t, a, "ctrl+n")
-	uitest.Has(t, a, "One last look", "✘ Preflight found 1 error")
+	uitest.Has(t, a, "The file to write", "✘ Preflight found 1 error")
 	uitest.Lacks(t, a, "write and install")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "Is everything ready?")
+	uitest.Has(t, a, "Checks every machine")
 	uitest.Keys(t, a, "ctrl+n", "enter", "y", "enter", "y")
 	if len(w.ran) > 0 {
 		t.Error("it is installed")

@@ -18,7 +18,7 @@ func TestHostNamesAreLookedUp(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "ops@web1.example.com:2222 worker")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "web1.example.com is 10.0.0.7", "10.0.0.7:2222")
+	uitest.Has(t, a, "web1.example.com resolves to 10.0.0.7", "10.0.0.7:2222")
 	if m := p.draft.Machines[0]; m.Name != "web1" || m.IP != "10.0.0.7" || !m.Has(bundle.Worker) {
 		t.Errorf("%+v", m)
 	}
@@ -72,7 +72,7 @@ func TestANodeThatJoinsHasNoLoginOfItsOwn(t *testing.T) {
 	a, p := openAdd(t, w, i18n.English)
 	uitest.Type(t, a, "ops@10.0.0.20")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "“ops” differs from the login of the other nodes", "ops@10.0.0.20")
+	uitest.Has(t, a, "“ops” differs from the other nodes' login", "ops@10.0.0.20")
 	uitest.Keys(t, a, "ctrl+u")
 	uitest.Type(t, a, "root@10.0.0.20")
 	uitest.Keys(t, a, "enter")
@@ -109,7 +109,7 @@ func TestATableWithAMistake(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Drive(t, a, tea.PasteMsg{Content: "name\tip\track\trole\tpassword\nm1\t10.0.0.1\tR7\tmaster\thunter2\n" +
 		"w1\t10.0.0.300\t\tworker\thunter2\n"})
-	uitest.Has(t, a, "1 machine added", "300 is above 255", "2 passwords not imported")
+	uitest.Has(t, a, "1 machine added", "300 is greater than 255", "2 passwords not imported")
 	if n := machinesOf(p); n.area.Value() != "name=w1 10.0.0.300 role=worker" {
 		t.Errorf("%q is left", n.area.Value())
 	}

@@ -41,7 +41,7 @@ func TestTheSameAddressIsNotDropped(t *testing.T) {
 	}
 	uitest.Type(t, a, "10.0.0.6")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "already in the list, nothing changed: 10.0.0.6")
+	uitest.Has(t, a, "already in the list, unchanged: 10.0.0.6")
 }
 
 // A word that nobody knows is the name where a name stands, and else nothing: the line stays, and what is the matter
@@ -53,9 +53,9 @@ func TestAWordThatIsNothing(t *testing.T) {
 		{"10.0.0.1 worker database", "“database” is not a role, architecture or port"},
 		{"web 10.0.0.1 db", "“db” is not a role, architecture or port, and the name is already web"},
 		{"10.0.0.1 amd46", "did you mean amd64?"},
-		{"10.0.0.300", "“10.0.0.300” is not a valid IP address: 300 is above 255"},
-		{"10.0.0.1/24", "“10.0.0.1/24” is a network, not the address of a machine"},
-		{"web 10.0.0.[3-1]", "The range 3-1 runs backwards"},
+		{"10.0.0.300", "“10.0.0.300” is not a valid IP address: 300 is greater than 255"},
+		{"10.0.0.1/24", "“10.0.0.1/24” is a network, not a machine's address"},
+		{"web 10.0.0.[3-1]", "The range 3-1 is reversed"},
 		{"10.0.0.1 10.0.0.2", "“10.0.0.2” is a second address"},
 		{"10.0.0.1 22 2222", "“2222” is not a role, architecture or port"},
 		{"10.0.0.1 color=red", "Unknown key “color” in “color=red”"},
@@ -110,7 +110,7 @@ func TestLettersRightAfterAKey(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 120, 40)
 	threeNodes(t, a)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "What is it installed from?")
+	uitest.Has(t, a, "The bundle contains everything")
 	before := p.draft.Clone()
 	burst(t, a, append([]string{"a"}, letters("/usr/jar")...)...)
 	uitest.Has(t, a, "/usr/jar")

@@ -44,7 +44,7 @@ func TestAHalfTypedMachineIsNotLost(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+p")
 	uitest.Has(t, a, "db-1 10.0.0.9 etcd", "what is this")
 	uitest.Keys(t, a, "ctrl+s")
-	uitest.Has(t, a, "not understood, and left here: 1")
+	uitest.Has(t, a, "cannot parse 1 line")
 	uitest.Keys(t, a, "esc", "p")
 	uitest.Has(t, a, "what is this")
 }
@@ -67,17 +67,18 @@ func TestADraftIsKeptAsItIsTyped(t *testing.T) {
 func TestKeysWhereLettersAreTyped(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 120, 40)
 	uitest.Type(t, a, "prod?")
-	uitest.Has(t, a, "Keys", "next field", "Ctrl+X  中文", "Ctrl+T  mouse", "Ctrl+_  undo", "Ctrl+Z  back to the shell",
-		"Ctrl+L  draw", "a word back, a word on")
-	uitest.Lacks(t, a, "  u  undo", "  M  mouse", "F1")
+	uitest.Has(t, a, "Keys", "next field", "Ctrl+X  中文", "Ctrl+T  toggle mouse capture", "Ctrl+_  undo",
+		"Ctrl+Z  suspend to the shell",
+		"Ctrl+L  redraw", "previous word, next word")
+	uitest.Lacks(t, a, "  u  undo", "  M  toggle", "F1")
 	uitest.Keys(t, a, "esc")
 	if got := p.draft.Get("cluster-id"); got != "prod" {
 		t.Error(got)
 	}
 	uitest.Keys(t, a, "ctrl+x")
-	uitest.Has(t, a, "集群叫什么名字？")
+	uitest.Has(t, a, "灰色的内容是默认值")
 	uitest.Keys(t, a, "f2")
-	uitest.Has(t, a, "What is the cluster called?")
+	uitest.Has(t, a, "Grey values are defaults")
 	uitest.Keys(t, a, "ctrl+n", "down")
 	uitest.Type(t, a, "/root/k?")
 	uitest.Has(t, a, "/root/k?", "Ctrl+G help")
@@ -117,10 +118,10 @@ func TestNobodyPassesByTheKeysOfNewMachines(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "10.0.0.[1-2]")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "2 machines were never met before: press Ctrl+F", "2 whose key?", "Ctrl+F host keys")
-	uitest.Lacks(t, a, "2 looking")
+	uitest.Has(t, a, "2 unknown host keys: Ctrl+F to review fingerprints", "2 unknown host key", "Ctrl+F host keys")
+	uitest.Lacks(t, a, "2 checking")
 	uitest.Keys(t, a, "ctrl+n")
-	uitest.Has(t, a, "2 unknown host keys", "▸ Networks")
+	uitest.Has(t, a, "2 unknown host keys", "▸ Networking")
 	uitest.Keys(t, a, "enter", "ctrl+p", "ctrl+n")
 	uitest.Lacks(t, a, "2 unknown host keys")
 	uitest.Keys(t, a, "ctrl+p", "a", "ctrl+f")
@@ -167,7 +168,7 @@ func TestTheTableShowsWhatTheFileMeans(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "127.0.0.[2-3]")
 	uitest.Keys(t, a, "enter", "enter", "g", "w", "e")
-	uitest.Has(t, a, "it runs on the control planes", "E 1 etcd")
+	uitest.Has(t, a, "etcd runs on the control planes", "E 1 etcd")
 	if !p.draft.Machines[0].Has(bundle.Etcd) {
 		t.Error(p.draft.Machines)
 	}
@@ -184,8 +185,8 @@ func TestPreflightIsDoneWhenItHasPassed(t *testing.T) {
 	threeNodes(t, a)
 	w.slow = true
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "One last look", "▸ Preflight")
+	uitest.Has(t, a, "The file to write", "▸ Preflight")
 	w.slow = false
 	uitest.Keys(t, a, "ctrl+p", "r", "ctrl+n")
-	uitest.Has(t, a, "One last look", "✔ Preflight")
+	uitest.Has(t, a, "The file to write", "✔ Preflight")
 }

@@ -185,23 +185,23 @@ func threeNodes(t testing.TB, a *ui.App) {
 // A cluster of three machines takes one line of typing, and keys that say: go on.
 func TestThreeMachinesTakeOneLine(t *testing.T) {
 	a, p, w := open(t, i18n.English, false, 100, 32)
-	uitest.Has(t, a, "What is the cluster called?", "k8s-cluster", "/root/.eggo/k8s-cluster.yaml")
+	uitest.Has(t, a, "Grey values are defaults", "k8s-cluster", "/root/.eggo/k8s-cluster.yaml")
 	threeNodes(t, a)
 	uitest.Has(t, a, "node-1", "192.168.0.17", "3 machines", "M 1 control plane", "W 2 worker", "3 ready", "4 CPUs")
 	uitest.Keys(t, a, "ctrl+n")
 	uitest.Has(t, a, "10.244.0.0/16", "192.168.0.15:6443")
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "eggo-debian-bookworm-amd64.tar.gz", "proven", "v1.34.2", "not a bundle")
+	uitest.Has(t, a, "eggo-debian-bookworm-amd64.tar.gz", "verified", "v1.34.2", "not a bundle")
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "Nothing stands in the way: 3 machines are ready")
+	uitest.Has(t, a, "Preflight passed: 3 nodes ready")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "One last look", "# name of the cluster")
+	uitest.Has(t, a, "The file to write", "# name of the cluster")
 	uitest.Keys(t, a, "/")
 	uitest.Type(t, a, "x86src")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "x86src", "/srv/eggo-debian-bookworm-amd64.tar.gz")
 	uitest.Keys(t, a, "tab")
-	uitest.Has(t, a, "is not there yet")
+	uitest.Has(t, a, "does not exist yet")
 	uitest.Keys(t, a, "tab")
 	uitest.Has(t, a, "node-2", "310.0 MiB")
 	uitest.Keys(t, a, "enter")
@@ -223,7 +223,7 @@ func TestWhatIsWrongIsSaidWhereItIsTyped(t *testing.T) {
 	uitest.Type(t, a, "Ｐrod!")
 	uitest.Has(t, a, "Prod!", "✘", "→")
 	uitest.Keys(t, a, "ctrl+n", "esc")
-	uitest.Has(t, a, "Prod!", "What is the cluster called?")
+	uitest.Has(t, a, "Prod!", "Grey values are defaults")
 	uitest.Keys(t, a, "ctrl+u")
 	uitest.Type(t, a, "prod")
 	uitest.Lacks(t, a, "✘")
@@ -235,7 +235,7 @@ func TestWhatIsWrongIsSaidWhereItIsTyped(t *testing.T) {
 	a.Update(tea.PasteMsg{Content: "name,ip,role\r\nm1,192.168.0.21,master\nw1 192.168.0.22 worker etcd\n" +
 		"192.168.0.22:2222"})
 	uitest.Drive(t, a, tea.PasteMsg{Content: "m1,192.168.0.21,master\nw1 192.168.0.22 worker etcd\n192.168.0.12\n"})
-	uitest.Has(t, a, "m1", "w1", "not reached")
+	uitest.Has(t, a, "m1", "w1", "unreachable")
 	if n := len(p.draft.Machines); n != 4 { // one of them has the address of another, and another port
 		t.Fatalf("%d machines: %v", n, p.draft.Machines)
 	}
@@ -250,7 +250,7 @@ func TestWhatIsWrongIsSaidWhereItIsTyped(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "esc", "esc")
 	uitest.Has(t, a, "m1")
 	uitest.Keys(t, a, "*", "d")
-	uitest.Has(t, a, "No machine yet")
+	uitest.Has(t, a, "No machines yet")
 	uitest.Keys(t, a, "ctrl+_")
 	uitest.Has(t, a, "m1", "w1")
 }
@@ -273,7 +273,7 @@ func TestADraftIsOfferedAgain(t *testing.T) {
 	uitest.Run(t, b, b.Init())
 	uitest.Has(t, b, "Unfinished draft", "1 machine)")
 	uitest.Keys(t, b, "c")
-	uitest.Has(t, b, "Networks and names")
+	uitest.Has(t, b, "Pod CIDR")
 	if len(p.draft.Machines) != 1 {
 		t.Error("the machines are lost")
 	}
@@ -285,7 +285,7 @@ func TestHostKeysAreAskedAbout(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "10.0.0.13")
 	uitest.Keys(t, a, "enter", "enter")
-	uitest.Has(t, a, "whose key?", "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", "host keys")
+	uitest.Has(t, a, "unknown host key", "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", "host keys")
 	uitest.Keys(t, a, "f")
 	uitest.Has(t, a, "1 unknown host key", "ssh-ed25519")
 	uitest.Keys(t, a, "enter")
@@ -306,14 +306,14 @@ func TestAFindingIsMended(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "10.0.0.[10-11]")
 	uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "1 finding stands in the way", "correct its architecture")
+	uitest.Has(t, a, "1 error blocks the installation", "correct its architecture")
 	uitest.Keys(t, a, "enter")
 	if p.draft.Machines[1].Arch != "arm64" {
 		t.Error(p.draft.Machines)
 	}
-	uitest.Has(t, a, "setting is wrong") // it needs a bundle of its own now
+	uitest.Has(t, a, "1 invalid setting") // it needs a bundle of its own now
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "arm64", "needs a bundle")
+	uitest.Has(t, a, "arm64", "no bundle selected")
 }
 
 // Machines join a cluster that is there: its own stay as they are, whatever keys come.
@@ -340,12 +340,12 @@ func TestMachinesJoin(t *testing.T) {
 		t.Fatalf("%v", m)
 	}
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "One last look", "node-1")
+	uitest.Has(t, a, "The file to write", "node-1")
 	uitest.Keys(t, a, "tab")
 	uitest.Has(t, a, "+ - name: node-2")
 	uitest.Lacks(t, a, "- - name: m1", "- eggo", "geheim")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "Let 2 join prod now?")
+	uitest.Has(t, a, "Add 2 nodes to prod now?")
 	uitest.Keys(t, a, "y")
 	if d, ok := wo.written["/state/deploy.yaml"]; !ok || len(d.Machines) != 3 || len(wo.written) != 1 ||
 		len(wo.ran) != 1 {
@@ -358,7 +358,7 @@ func TestEveryKeyCanBeReached(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 120, 40)
 	threeNodes(t, a)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "Every other setting", "cluster-id")
+	uitest.Has(t, a, "Advanced settings", "cluster-id")
 	uitest.Keys(t, a, "/")
 	uitest.Type(t, a, "extra-args")
 	uitest.Keys(t, a, "enter", "enter")
@@ -645,9 +645,9 @@ func TestPreflightBeginsWhenTheDraftIsWhole(t *testing.T) {
 	uitest.Run(t, a, a.Init())
 	threeNodes(t, a)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "Is everything ready?", "x86src")
+	uitest.Has(t, a, "Checks every machine", "x86src")
 	m := &bundle.Manifest{Name: "eggo-debian-bookworm", Arch: "amd64", Kubernetes: "v1.34.2",
 		OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
 	uitest.Drive(t, a, draft.Bundle{Path: "/srv/b.tar.gz", Size: 412 << 20, Manifest: m, Verified: true})
-	uitest.Has(t, a, "Nothing stands in the way")
+	uitest.Has(t, a, "Preflight passed")
 }

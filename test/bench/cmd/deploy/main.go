@@ -215,7 +215,7 @@ func tell(ways []*way, before string) {
 			float64(least)/float64(base))
 	}
 	for _, w := range ways {
-		fmt.Printf("\n## Where the time went: %s\n\n%s", w.name, w.told)
+		fmt.Printf("\n## Time per phase: %s\n\n%s", w.name, w.told)
 	}
 }
 
