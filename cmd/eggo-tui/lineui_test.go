@@ -47,7 +47,7 @@ func TestTheWizardLineByLineKeepsItsDraft(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	said := atMenu(t, home, "1", "prod", "", "eggo", "", "geheim", ":q", "q")
-	says(t, said, "Step 1 of 9", filepath.Join(home, ".eggo", "deploy.yaml"), "What was typed is kept")
+	says(t, said, "Step 1 of 9", filepath.Join(home, ".eggo", "deploy.yaml"), "Your input is saved")
 	if strings.Contains(said, "geheim") {
 		t.Error("the password is shown")
 	}
@@ -76,13 +76,13 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	ended := make(chan error, 1)
 	o := menuOptions{accessible: true, state: filepath.Join(home, "state")}
 	go func() { ended <- menu(t.Context(), env, o) }()
-	out.Wait(t, "q leave:")
+	out.Wait(t, "q quit:")
 	if _, err := typed.Write([]byte("1\n")); err != nil {
 		t.Fatal(err)
 	}
 	out.Wait(t, "Cluster name")
 	i.halt()
-	out.Wait(t, "What was typed is kept", "q leave:")
+	out.Wait(t, "Your input is saved", "q quit:")
 	i.halt()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -132,7 +132,7 @@ func TestAPasswordIsNotEchoed(t *testing.T) {
 // slave is the other end of a pseudo-terminal.
 func slave(t *testing.T, master *os.File) *os.File {
 	t.Helper()
-	fd := int(master.Fd())
+	fd := descriptor(t, master)
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +145,19 @@ func slave(t *testing.T, master *os.File) *os.File {
 		t.Fatal(err)
 	}
 	return tty
+}
+
+// descriptor is that of a file whose reads keep their deadline, which they lose by Fd.
+func descriptor(t *testing.T, f *os.File) (fd int) {
+	t.Helper()
+	raw, err := f.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(n uintptr) { fd = int(n) }); err != nil {
+		t.Fatal(err)
+	}
+	return fd
 }
 
 // until reads what is on the terminal until a text is there.

@@ -88,7 +88,7 @@ func TestQuestionsComeBeforeTheRun(t *testing.T) {
 		f, cmd := atPTY(t, append([]string{"deploy", "-f", file, "--state-dir", state}, flags...)...)
 		until(t, f, "Password of root:")
 		answer(t, f, "open sesame")
-		until(t, f, "Which are right?")
+		until(t, f, "Which keys do you trust?")
 		if id, _ := lastRun(t, state); id != "" {
 			t.Error("the run has begun before it was asked")
 		}
@@ -117,7 +117,7 @@ func TestARefusedHostKeyBeginsNoRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, cmd := atPTY(t, "deploy", "-f", file, "--state-dir", state)
-	until(t, f, "Which are right?")
+	until(t, f, "Which keys do you trust?")
 	answer(t, f, "n")
 	until(t, f, "ssh.hostkey")
 	go func() { _, _ = io.Copy(io.Discard, f) }()
@@ -180,7 +180,7 @@ func TestOnlyTheMachinesOfTheVerbAreAskedAbout(t *testing.T) {
 				go func() { _, _ = io.Copy(io.Discard, f) }()
 				_ = cmd.Wait()
 			}()
-			seen := until(t, f, "Which are right?")
+			seen := until(t, f, "Which keys do you trust?")
 			_, table, _ := strings.Cut(seen, "Connecting to") // what stands before it are the warnings of deploy.yaml
 			for _, name := range []string{"n1", "n2"} {
 				if strings.Contains(table, " "+name+" ") != slices.Contains(c.asked, name) {

@@ -145,6 +145,9 @@ func (p *prepared) ownLogins(q request.Join) error {
 	for _, n := range append(slices.Clone(p.cluster.Nodes), q.Nodes...) {
 		taken[n.Name] = true
 	}
+	for name := range p.cluster.Eggo.Machines { // also of a node that is not there yet
+		taken[name] = true
+	}
 	q.Nodes = slices.Clone(q.Nodes)
 	for i := range q.Nodes {
 		n := &q.Nodes[i]
@@ -153,6 +156,9 @@ func (p *prepared) ownLogins(q request.Join) error {
 			continue
 		}
 		at := slices.IndexFunc(p.cluster.Nodes, func(o config.Node) bool { return o.IP == n.IP })
+		if at < 0 && slices.ContainsFunc(p.cluster.Nodes, func(o config.Node) bool { return o.Name == n.Name }) {
+			continue // the name of another node is refused where nodes are added; its login is not to change before
+		}
 		name := n.Name
 		if at >= 0 {
 			name = p.cluster.Nodes[at].Name

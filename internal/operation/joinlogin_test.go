@@ -68,3 +68,24 @@ func (n noting) Connections(a Access) (Connections, error) {
 	}
 	return n.fakes.Connections(a)
 }
+
+// A login that deploy.yaml has for a node that is not there yet stays that node's own.
+func TestALoginOfANodeToComeStays(t *testing.T) {
+	f, d := simulate(t, phasestest.Shape{Masters: 1})
+	q := request.Join{Common: deployOf(f).Common,
+		Nodes:  []config.Node{{IP: netip.MustParseAddr("192.0.2.99"), Arch: "amd64"}},
+		Logins: map[string]request.Login{"192.0.2.99": {User: "pool"}}}
+	p, err := prepare(t.Context(), q, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	p.cluster.Eggo.Machines = map[string]config.Login{"k8s-worker-0": {User: "bob"}}
+	if err := p.ownLogins(q); err != nil {
+		t.Fatal(err)
+	}
+	if name := p.request.(request.Join).Nodes[0].Name; name == "" || name == "k8s-worker-0" ||
+		p.cluster.LoginOf("k8s-worker-0").User != "bob" || p.cluster.LoginOf(name).User != "pool" {
+		t.Errorf("%q: %+v", name, p.cluster.Eggo.Machines)
+	}
+}

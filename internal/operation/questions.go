@@ -109,6 +109,9 @@ func (p *prepared) logIn(ctx context.Context, progress Progress) error {
 	nodes := slices.Clone(p.cluster.Nodes)
 	if j, is := p.request.(request.Join); is {
 		for _, n := range j.Nodes {
+			if slices.ContainsFunc(p.cluster.Nodes, func(o config.Node) bool { return o.IP == n.IP }) {
+				continue // an interrupted join is repeated: it is among the cluster's already
+			}
 			n.Name, n.Port = cmp.Or(n.Name, n.IP.String()), cmp.Or(n.Port, 22)
 			nodes = append(nodes, n)
 		}

@@ -17,8 +17,11 @@ func (c *Client) Artifact(ctx context.Context, name, mediaType string) (image.De
 		return image.Descriptor{}, err
 	}
 	id := ref.Digest
-	if id == "" {
+	if id == "" { // what a tag means is asked of the source, not of a mirror
 		id = ref.Tag
+		if repo, err = c.locate(ref, false); err != nil {
+			return image.Descriptor{}, event.NewFault(event.ClassUsage, "image.name", err, "image", name)
+		}
 	}
 	doc, err := c.document(ctx, name, repo, id)
 	if err != nil {

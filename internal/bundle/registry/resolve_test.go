@@ -402,3 +402,27 @@ func TestArtifact(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestATagOfAChartIsAskedOfTheSource: a public mirror only carries what has a digest.
+func TestATagOfAChartIsAskedOfTheSource(t *testing.T) {
+	const chart = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	source, mirror := plainRig(t), plainRig(t)
+	want := ""
+	for r, content := range map[*rig]string{source: "a chart", mirror: "another one"} {
+		d := r.blob("charts/x", chart, []byte(content))
+		r.manifest("charts/x", "1.2.3", ociManifest, mustJSON(t,
+			map[string]any{"schemaVersion": 2, "mediaType": ociManifest, "layers": []image.Descriptor{d},
+				"config": r.blob("charts/x", "application/vnd.cncf.helm.config.v1+json", []byte("{}"))}))
+		if r == source {
+			want = d.Digest
+		}
+	}
+	mirrors, err := (&fetch.Mirrors{}).WithPublic([]string{source.host + "=" + mirror.host})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, Options{Tries: 1, Mirrors: mirrors}, nil)
+	if got, err := c.Artifact(t.Context(), source.host+"/charts/x:1.2.3", chart); err != nil || got.Digest != want {
+		t.Errorf("%+v, %v, want %s", got, err, want)
+	}
+}

@@ -2,6 +2,7 @@ package request
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -33,7 +34,7 @@ func (j Join) Call() event.Call {
 		l := j.Logins[m.Addr]
 		for _, word := range [][2]string{{"user", l.User}, {"key", l.Key}} {
 			if word[1] != "" { // as lists of machines have it
-				m.Addr += " " + word[0] + "=" + word[1]
+				m.Addr += " " + word[0] + "=" + listed(word[1])
 			}
 		}
 		each = append(each, m)
@@ -92,4 +93,12 @@ func (r Restore) Call() event.Call {
 	c := r.call("etcd restore")
 	c.Snapshot = r.Snapshot
 	return c
+}
+
+// listed is a value as a list of machines reads it: in quotes where a blank or a separator would end it.
+func listed(value string) string {
+	if strings.ContainsAny(value, " \t,;|+{}") && !strings.Contains(value, `"`) {
+		return `"` + value + `"`
+	}
+	return value
 }

@@ -190,7 +190,7 @@ func TestADecisionThatIsLostIsAskedAgain(t *testing.T) {
 	s.happens(asks("n1", 1))
 	s.now = s.now.Add(time.Minute)
 	s.keys("r")
-	s.has("n1: action required", "The speed of --replay")
+	s.has("n1: action required", "--replay must be")
 	s.refuses = nil
 	s.keys("a")
 	s.has("Stop the run?")

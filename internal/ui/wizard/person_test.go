@@ -137,7 +137,7 @@ func TestAPasswordThatIsMissingIsNamed(t *testing.T) {
 	e := &frame.Env{P: i18n.NewPrinter(i18n.English)}
 	text, next := faultWords(e, event.NewFault(event.ClassUsage, "usage.secret",
 		errors.New("there is no terminal to ask at"), "what", "prompt"))
-	if !strings.Contains(text, "none is typed") || !strings.Contains(next, "in the step Login") {
+	if !strings.Contains(text, "is missing") || !strings.Contains(next, "in the step Login") {
 		t.Error(text, next)
 	}
 	text, next = faultWords(e, event.NewFault(event.ClassUsage, "usage.secret", errors.New("PW is not set"), "what",
