@@ -158,7 +158,7 @@ func TestPrompt(t *testing.T) {
 	if len(got) != 1 || got[0] != "rack-7" {
 		t.Errorf("it did %q", got)
 	}
-	uitest.Lacks(t, a, "That is not")
+	uitest.Lacks(t, a, "The text does not match")
 }
 
 // The mouse does what the keys do: the footer's words are buttons, the page gets cells of its own.

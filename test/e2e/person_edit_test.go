@@ -50,7 +50,7 @@ func TestAPersonMendsTheFile(t *testing.T) {
 	x.press("q")
 	x.see(time.Minute, "The run on "+cluster+" is in progress", "detach")
 	x.press("d")
-	x.back(time.Minute, "To come back to it: eggo-tui attach")
+	x.back(time.Minute, "To return to it: eggo-tui attach")
 	x.command("eggo-tui list")
 	x.back(time.Minute, "action required", "n1: Start etcd, since", "eggo-tui attach --id "+cluster)
 	x.command("eggo-tui")

@@ -509,7 +509,7 @@ func TestRemove(t *testing.T) {
 	uitest.Has(t, a, "node-5", "will be removed")
 	uitest.Keys(t, a, "*", "esc")
 	uitest.Has(t, a, "node-1 ", "node-4  192")
-	uitest.Lacks(t, a, "  leaves")
+	uitest.Lacks(t, a, "will be removed")
 	uitest.Keys(t, a, "down", "down", "down", "space", "down", "space", "enter")
 	want := request.Delete{
 		Common: request.OfCluster("rack-7"), Names: []string{"node-4", "node-5"}, Drain: request.DrainTimeout,
