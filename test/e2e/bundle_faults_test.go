@@ -179,7 +179,7 @@ func crookedContents(u *buildtest.Upstream) []crookedCase {
 			trick: func(w http.ResponseWriter, _ *http.Request, _ int) bool {
 				_, _ = w.Write(make([]byte, 100_000))
 				return true
-			}, words: []string{"libc6", "(fetch."}},
+			}, words: []string{"libc6", "[fetch."}},
 		{name: "changes between two tries", path: "/kubelet", code: 1,
 			trick: func(w http.ResponseWriter, r *http.Request, n int) bool {
 				if n == 1 {
