@@ -70,7 +70,7 @@ func TestAPlaceIsTold(t *testing.T) {
 	var out bytes.Buffer
 	env := &environment{Stdout: &out, Stderr: &out, P: i18n.NewPrinter(i18n.English)}
 	printErrors(env, f)
-	if got := out.String(); !strings.HasPrefix(got, "error: s[31m.yaml:3: packges is not a key") {
+	if got := out.String(); !strings.HasPrefix(got, "error: s[31m.yaml:3: Unknown key packges") {
 		t.Errorf("%q", got)
 	}
 	out.Reset()

@@ -153,7 +153,7 @@ func TestTheLanguageOfTheEnvironment(t *testing.T) {
 func TestAFaultHasWordsOfAPlace(t *testing.T) {
 	p := NewPrinter(English)
 	f := event.NewFault(event.ClassUsage, "config.host-twice", nil, "value", "10.0.0.1", "line", "7")
-	if text, next := p.FaultIn("form", f); text != "10.0.0.1 is there twice." || next != "" {
+	if text, next := p.FaultIn("form", f); text != "10.0.0.1 is listed twice." || next != "" {
 		t.Errorf("%q, %q", text, next)
 	}
 	f = event.NewFault(event.ClassPreflight, "preflight.failed", nil, "count", "2")

@@ -58,7 +58,7 @@ func TestAPersonMendsAFullDisk(t *testing.T) {
 	s.Say("n2's disk is full:\n%s", out)
 
 	s.Say("== the board says so, and the others go on")
-	x.see(3*time.Minute, "n2: action required", "The disk is full", "Make room", "r retry", "s skip n2",
+	x.see(3*time.Minute, "n2: action required", "The disk is full", "Free space", "r retry", "s skip n2",
 		"x shell on n2")
 	s.Say("what the person sees:\n%s", x.screen())
 	run := await(t, s, cluster, 10*time.Minute, "all that runs on n2 is asked about", func(run []event.Record) bool {

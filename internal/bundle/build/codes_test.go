@@ -205,7 +205,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		write(t, file, "after")
 		prune(t, o)
 	})
-	wantFault(t, o, "build.changed", file+" changed", "at rest")
+	wantFault(t, o, "build.changed", file+" changed", "nothing writes to the file")
 
 	o = job(t, u, "registry.test/saved:1", "amd64")
 	ref, err := name.ParseReference(u.Host + "/registry.test/only:1")

@@ -363,7 +363,7 @@ func TestResume(t *testing.T) {
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "Password of ops")
 	uitest.Keys(t, a, "esc")
-	uitest.Has(t, a, "no password was given", "Press r to be asked again")
+	uitest.Has(t, a, "no password was entered", "Press r to enter the password")
 	uitest.Keys(t, a, "r")
 	uitest.Has(t, a, "Password of ops")
 	uitest.Type(t, a, "secret")
@@ -396,7 +396,7 @@ func TestTheSignerOfABundle(t *testing.T) {
 		uitest.Has(t, a, want...)
 		uitest.Lacks(t, a, "{")
 		uitest.Keys(t, a, "enter")
-		uitest.Has(t, a, map[i18n.Lang]string{i18n.English: "not trusted", i18n.Chinese: "未被信任"}[lang])
+		uitest.Has(t, a, map[i18n.Lang]string{i18n.English: "did not trust", i18n.Chinese: "未被信任"}[lang])
 		if len(w.launched) != 0 {
 			t.Errorf("launched %+v", w.launched)
 		}

@@ -422,7 +422,7 @@ func TestTheStepsOfAMachine(t *testing.T) {
 	s.has("Steps of n1", "• change.two")
 	s.happens(event.StepEnded{Step: "more/n1", Outcome: event.OK, Took: time.Second})
 	s.keys("down")
-	s.has("nothing to change")
+	s.has("no changes")
 	s.keys("enter")
 	s.has("Log of n1", "No output.", "first of n1")
 	s.keys("esc", "esc")

@@ -48,7 +48,7 @@ func TestMachinesWithErrorsAreNotReady(t *testing.T) {
 // Machines are counted by what is the matter with them, in the words of their rows.
 func TestMachinesAreCountedByWhatTheyAre(t *testing.T) {
 	for lang, words := range map[i18n.Lang][]string{i18n.English: {"1 unreachable", "2 login failed", "1 no sudo"},
-		i18n.Chinese: {"1 无法连接", "2 登录失败", "1 sudo 不可用"}} {
+		i18n.Chinese: {"1 无法访问", "2 登录失败", "1 sudo 不可用"}} {
 		a, p, w := open(t, lang, false, 80, 24)
 		w.codes = map[string]string{"10.0.0.2": "ssh.auth", "10.0.0.3": "ssh.auth", "10.0.0.4": "ssh.sudo-password"}
 		uitest.Keys(t, a, "ctrl+n", "ctrl+n")

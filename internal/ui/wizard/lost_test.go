@@ -26,7 +26,7 @@ func TestTheSameAddressIsNotDropped(t *testing.T) {
 		uitest.Type(t, a, line)
 		uitest.Keys(t, a, "enter")
 	}
-	uitest.Has(t, a, "10.0.0.5:2201", "10.0.0.5:2202", "gate-1 has the address 10.0.0.5 too")
+	uitest.Has(t, a, "10.0.0.5:2201", "10.0.0.5:2202", "gate-1 also has the address 10.0.0.5")
 	if n := len(p.draft.Machines); n != 2 {
 		t.Fatalf("%d machines", n)
 	}

@@ -104,7 +104,7 @@ func TestAKeyFileIsLookedAt(t *testing.T) {
 	uitest.Type(t, a, "/root/ba")
 	uitest.Has(t, a, "✘ The SSH key /root/ba cannot be used", "Give the path of a private key")
 	uitest.Keys(t, a, "ctrl+n")
-	uitest.Has(t, a, "✘ Login")
+	uitest.Has(t, a, "✘ SSH access")
 	uitest.Keys(t, a, "ctrl+p", "ctrl+u")
 	uitest.Lacks(t, a, "cannot be used")
 	uitest.Type(t, a, "/root/good")
@@ -137,12 +137,12 @@ func TestAPasswordThatIsMissingIsNamed(t *testing.T) {
 	e := &frame.Env{P: i18n.NewPrinter(i18n.English)}
 	text, next := faultWords(e, event.NewFault(event.ClassUsage, "usage.secret",
 		errors.New("there is no terminal to ask at"), "what", "prompt"))
-	if !strings.Contains(text, "is missing") || !strings.Contains(next, "in the step Login") {
+	if !strings.Contains(text, "is missing") || !strings.Contains(next, "in the step SSH access") {
 		t.Error(text, next)
 	}
 	text, next = faultWords(e, event.NewFault(event.ClassUsage, "usage.secret", errors.New("PW is not set"), "what",
 		"env:PW"))
-	if !strings.Contains(text, "env:PW: PW is not set") || strings.Contains(next, "step Login") {
+	if !strings.Contains(text, "env:PW: PW is not set") || strings.Contains(next, "step SSH access") {
 		t.Error(text, next)
 	}
 }

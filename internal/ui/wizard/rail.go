@@ -18,7 +18,7 @@ type railSpot struct{ step, y, from, to int }
 
 const (
 	sideFrom = 110 // cells of the screen from which the steps stand at its left
-	sideWide = 26
+	sideWide = 29
 )
 
 // standing is what is to be said of a step: what stands in the way of going on, what waits for the person, and whether
