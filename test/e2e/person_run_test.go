@@ -222,11 +222,11 @@ func changeFromTheMenu(t *testing.T, s *stand.Stand, x *terminal, cluster string
 	x.press("C-u")
 	x.write(cluster)
 	x.press("Enter")
-	x.see(15*time.Minute, "Cluster "+cluster+" is removed")
+	x.see(15*time.Minute, "Cluster "+cluster+" was removed")
 	x.press("Escape")
 	x.see(time.Minute, "Install a new cluster", "removed")
 	x.press("q")
-	x.back(time.Minute, "Cluster "+cluster+" is removed")
+	x.back(time.Minute, "Cluster "+cluster+" was removed")
 	if _, err := os.Stat(filepath.Join(s.State(), cluster, "deploy.yaml")); err == nil {
 		t.Error("the cluster's deploy.yaml is still there")
 	}

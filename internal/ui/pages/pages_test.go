@@ -529,7 +529,7 @@ func TestAdd(t *testing.T) {
 	a := begin(t, NewAdd(w.deps(), w.clusters[2]), i18n.English, false, 100, 30)
 	uitest.Type(t, a, "192.0.2.11")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "is already node node-1 of this cluster")
+	uitest.Has(t, a, "is already in this cluster as node-1")
 	uitest.Keys(t, a, "ctrl+u")
 	uitest.Type(t, a, "192.0.2.90, 192.0.2.91")
 	uitest.Keys(t, a, "enter", "down", "enter", "enter")

@@ -102,7 +102,7 @@ func TestAKeyFileIsLookedAt(t *testing.T) {
 	uitest.Run(t, a, a.Init())
 	uitest.Keys(t, a, "ctrl+n", "down")
 	uitest.Type(t, a, "/root/ba")
-	uitest.Has(t, a, "✘ The SSH key /root/ba cannot be used", "Give the path of a private key")
+	uitest.Has(t, a, "✘ The SSH key /root/ba cannot be used", "Specify the path of a private key")
 	uitest.Keys(t, a, "ctrl+n")
 	uitest.Has(t, a, "✘ SSH access")
 	uitest.Keys(t, a, "ctrl+p", "ctrl+u")
