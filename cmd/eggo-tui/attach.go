@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/lineui"
@@ -127,6 +126,6 @@ func screen(env *environment) bool {
 
 // onTerminal says whether what is written there is on a terminal.
 func onTerminal(w io.Writer) bool {
-	out, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(out.Fd()))
+	_, ok := cli.Terminal(w)
+	return ok
 }

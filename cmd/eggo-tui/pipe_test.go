@@ -10,10 +10,12 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/sys/unix"
+
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// onBoth runs a command line with its output on a terminal of 60 columns, and in a pipe.
-func onBoth(t *testing.T, args ...string) (screen, pipe string) {
+// onTTY is what a terminal of 60 columns gets of what is written to it.
+func onTTY(t *testing.T, write func(tty *os.File)) string {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -29,15 +31,24 @@ func onBoth(t *testing.T, args ...string) (screen, pipe string) {
 		data, _ := io.ReadAll(master) // ends with an error when nobody has the other end
 		seen <- string(data)
 	}()
-	env, _ := completionEnv(t, args...)
-	env.Stdout, env.Stderr = tty, tty
-	run(context.Background(), env)
+	write(tty)
 	tty.Close()
+	return strings.ReplaceAll(<-seen, "\r\n", "\n")
+}
+
+// onBoth runs a command line with its output on a terminal of 60 columns, and in a pipe.
+func onBoth(t *testing.T, args ...string) (screen, pipe string) {
+	t.Helper()
+	screen = onTTY(t, func(tty *os.File) {
+		env, _ := completionEnv(t, args...)
+		env.Stdout, env.Stderr = tty, tty
+		run(context.Background(), env)
+	})
 	env, out := completionEnv(t, args...)
 	said := new(bytes.Buffer)
 	env.Stderr = said
 	run(context.Background(), env)
-	return strings.ReplaceAll(<-seen, "\r\n", "\n"), out.String() + said.String()
+	return screen, out.String() + said.String()
 }
 
 // On a terminal lines fit and have colours; in a pipe they are whole and have none. What is said is the same.
@@ -66,5 +77,21 @@ func TestWhatATerminalGetsAndAPipeDoesNot(t *testing.T) {
 		if same(screen) != same(pipe) {
 			t.Errorf("%s: a terminal is told\n%s\na pipe\n%s", line, screen, pipe)
 		}
+	}
+}
+
+// When a run has begun, nobody waits for stderr any more; it is the same terminal still.
+func TestErrorsOfARunFitTheTerminal(t *testing.T) {
+	err := event.NewFault(event.ClassUsage, "config.readable-secret", nil, "file", "deploy.yaml", "mode", "0644")
+	got := onTTY(t, func(tty *os.File) {
+		env, _ := completionEnv(t)
+		env.Stderr = newUnhurried(tty)
+		printError(env, err)
+	})
+	if !strings.HasPrefix(got, "\x1b[1m\x1b[31m") {
+		t.Errorf("no colours: %q", got)
+	}
+	if first, _, _ := strings.Cut(got, "\n"); ansi.StringWidth(first) > 60 {
+		t.Errorf("the line does not fit: %q", got)
 	}
 }

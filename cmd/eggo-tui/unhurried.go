@@ -21,6 +21,9 @@ func newUnhurried(w io.Writer) *unhurried {
 	return u
 }
 
+// Unwrap is what it writes to, for those who ask whether that is a terminal.
+func (u *unhurried) Unwrap() io.Writer { return u.w }
+
 // Write never fails.
 func (u *unhurried) Write(p []byte) (int, error) {
 	late := time.NewTimer(moment)

@@ -26,8 +26,8 @@ const leastWidth = 40
 
 // ScreenOf is that of a writer: of a terminal, if it is one that is not dumb. NO_COLOR takes the colours.
 func ScreenOf(w io.Writer, getenv func(string) string) Screen {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || getenv("TERM") == "dumb" {
+	f, ok := Terminal(w)
+	if !ok || getenv("TERM") == "dumb" {
 		return Screen{}
 	}
 	cols, _, err := term.GetSize(int(f.Fd()))
@@ -35,6 +35,20 @@ func ScreenOf(w io.Writer, getenv func(string) string) Screen {
 		cols = 0
 	}
 	return Screen{Width: cols, Color: getenv("NO_COLOR") == ""}
+}
+
+// Terminal is the terminal on which a writer's text ends, also of a writer that wraps another one and says so: it has
+// a method Unwrap.
+func Terminal(w io.Writer) (*os.File, bool) {
+	for {
+		outer, ok := w.(interface{ Unwrap() io.Writer })
+		if !ok {
+			break
+		}
+		w = outer.Unwrap()
+	}
+	f, ok := w.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
 }
 
 // The colours are the terminal's own, which its user can read.
