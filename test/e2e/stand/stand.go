@@ -6,6 +6,7 @@ package stand
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -82,7 +83,8 @@ func (s *Stand) Pack(ctx context.Context) error {
 	return s.packFromLab(ctx)
 }
 
-// PackFromAnywhere packs the bundle from the real upstream where that can be reached, else from the lab's.
+// PackFromAnywhere packs the bundle from the public upstream, else from the lab's: where the public one cannot be
+// reached, and where it cannot give all that the bundle needs.
 func (s *Stand) PackFromAnywhere(ctx context.Context) error {
 	if os.Getenv("EGGO_E2E_BUNDLE") != "" {
 		return s.Pack(ctx)
@@ -95,11 +97,38 @@ func (s *Stand) PackFromAnywhere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := Reaches(ctx, http.DefaultTransport, probes, probeTimeout); err != nil {
-		s.Say("using the lab's upstream, as the real one cannot be reached: %v", err)
-		return s.packFromLab(ctx)
+	return fallback{
+		say:    s.Say,
+		reach:  func(ctx context.Context) error { return Reaches(ctx, http.DefaultTransport, probes, probeTimeout) },
+		public: s.packFromPublic,
+		lab:    s.packFromLab,
+	}.pack(ctx)
+}
+
+// fallback packs from the public upstream, else from the lab's.
+type fallback struct {
+	say                func(format string, args ...any)
+	reach, public, lab func(context.Context) error
+}
+
+func (f fallback) pack(ctx context.Context) error {
+	if err := f.reach(ctx); err != nil {
+		f.say("using the lab's upstream, because the public one cannot be reached: %v", err)
+		return f.lab(ctx)
 	}
-	s.Say("using the real upstream: packing the bundle")
+	f.say("using the public upstream: packing the bundle")
+	err := f.public(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	f.say("using the lab's upstream, because packing from the public one failed: %v", err)
+	if labErr := f.lab(ctx); labErr != nil {
+		return errors.Join(fmt.Errorf("from the public upstream: %w", err), fmt.Errorf("from the lab's: %w", labErr))
+	}
+	return nil
+}
+
+func (s *Stand) packFromPublic(ctx context.Context) error {
 	return s.Command(ctx, s.Program("eggo-bundle"), "build", "--arch", runtime.GOARCH, "-o", s.Dir,
 		"--lock", filepath.Join(s.Dir, "real.lock")).Run() // what the lab's lock pins is not upstream's
 }
