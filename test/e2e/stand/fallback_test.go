@@ -17,12 +17,12 @@ func TestDemoFallsBackToTheLab(t *testing.T) {
 		want               string // what was packed from
 		err                string
 	}{
-		"public":                        {want: "public"},
-		"not reached":                   {reach: down, want: "lab"},
-		"reached, and the build fails":  {public: down, want: "public lab"},
-		"both fail":                     {public: down, lab: errors.New("no compiler"), want: "public lab", err: "no compiler"},
-		"interrupted during the build":  {public: down, interrupted: true, want: "public", err: "connection reset"},
-		"both fail: the first is named": {public: down, lab: errors.New("x"), want: "public lab", err: "connection reset"},
+		"public":                     {want: "public"},
+		"not reached":                {reach: down, want: "lab"},
+		"reached, the build fails":   {public: down, want: "public lab"},
+		"interrupted, while it runs": {public: down, interrupted: true, want: "public", err: "connection reset"},
+		"both fail":                  {public: down, lab: errors.New("no compiler"), want: "public lab", err: "no compiler"},
+		"both fail: why it began":    {public: down, lab: errors.New("x"), want: "public lab", err: "connection reset"},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var tried []string
