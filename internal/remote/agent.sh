@@ -95,7 +95,7 @@ eg_start() { # MODE ID
   eg_o=$eg_d/o$2 eg_e=$eg_d/e$2 eg_i=
   [ "$1" = s ] && eg_i=$eg_d/i$2
   case $2 in *00) rm -f "$eg_d"/* ;; esac
-  if ! mkfifo "$eg_o" "$eg_e" $eg_i; then eg_mark y "$2" 1; return; fi
+  if ! mkfifo "$eg_o" "$eg_e" ${eg_i:+"$eg_i"}; then eg_mark y "$2" 1; return; fi
   eg_cur=$2 eg_stream=$eg_i eg_dead=0
   if [ -n "$eg_i" ]; then exec 6<>"$eg_i" 7>"$eg_i" 5<"$eg_i" 6>&-; fi
   cat <"$eg_o" >&3 3>&- 4>&- 5>&- 7>&- 9>&- & eg_co=$!

@@ -37,6 +37,8 @@ fi
 own=''
 # shellcheck disable=SC2043 # several are put there
 for p in @MARKERS@; do if [ -e "${p#*:}" ]; then own=${p%%:*}; kv ownruntime "$own"; fi; done
+# active KEY UNITS: the first of several
+# shellcheck disable=SC2086 # the units are split
 active() { systemctl is-active $2 2>/dev/null | awk -v k="$1" -v u="$2" 'BEGIN {split(u,n," ")} $1=="active" || $1=="reloading" {print k "=" n[NR]}'; }
 [ -n "$own" ] || active runtime 'containerd docker isulad crio'
 [ -e /etc/docker/daemon.json ] && kv dockerjson yes

@@ -5,28 +5,28 @@ accounts() {
 }
 # census PACKAGE...: what is there before these packages come; an installation that was cut off has counted already
 census() {
-  [ ! -e $D/accounts ] || return 0
+  [ ! -e "$D/accounts" ] || return 0
   for p in "$@"; do
     case $p in nginx-common) ds='/etc/nginx /var/lib/nginx' ;; *) ds= ;; esac
     for d in $ds; do [ -z "$(ls -A "$d" 2>/dev/null)" ] || rec residue "$p" "$d"; done
     case $(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null || :) in config-files) rec residue "$p" config-files ;; esac
   done
-  accounts >$D/accounts.new
-  mv -f $D/accounts.new $D/accounts
+  accounts >"$D/accounts.new"
+  mv -f "$D/accounts.new" "$D/accounts"
 }
 # newcomers: the users and groups that came with the packages are recorded
 newcomers() {
-  [ -e $D/accounts ] || return 0
-  accounts | grep -vxF -f $D/accounts | while read -r k a; do rec "$k" "$a" absent; done || :
-  rm -f $D/accounts
+  [ -e "$D/accounts" ] || return 0
+  accounts | grep -vxF -f "$D/accounts" | while read -r k a; do rec "$k" "$a" absent; done || :
+  rm -f "$D/accounts"
 }
 # expel: they go after the packages. One that somebody has taken into use is kept, and said.
 expel() {
   newcomers
-  awk -F'\t' '$1=="user" {print $2}' $R | while read -r a; do
+  awk -F'\t' '$1=="user" {print $2}' "$R" | while read -r a; do
     ! grep -q "^$a:" /etc/passwd || userdel "$a" >/dev/null 2>&1 || keep "user $a"
   done
-  awk -F'\t' '$1=="group" {print $2}' $R | while read -r a; do
+  awk -F'\t' '$1=="group" {print $2}' "$R" | while read -r a; do
     case $(grep "^$a:" /etc/group || :) in
     '') ;;
     *:) groupdel "$a" >/dev/null 2>&1 || keep "group $a" ;;

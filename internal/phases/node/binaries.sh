@@ -25,11 +25,11 @@ retire() {
     if [ -L "$l" ] && [ "$(realpath -m "$l")" = "$(realpath -m "$f")" ]; then fail node.version-linked "$l"; fi
   done
   set -- "$f"
-  awk -F'\t' '$1=="file" {print $2}' $R >$D/files
+  awk -F'\t' '$1=="file" {print $2}' "$R" >"$D/files"
   while IFS= read -r l; do
     if [ -L "$l" ] && [ "$(readlink "$l")" = "$1" ]; then rm -f "$l"; unrec file "$l"; fi
-  done <$D/files
-  rm -f "$1" "$1.eggo-part" $D/files
+  done <"$D/files"
+  rm -f "$1" "$1.eggo-part" "$D/files"
   for d in "${1%/*}" "${1%/bin/*}"; do # one in which somebody put something stays recorded
     [ ! -d "$d" ] || rmdir "$d" 2>/dev/null || break
     unrec dir "$d"

@@ -17,8 +17,8 @@ fw_firewalld() {
     c=firewall-offline-cmd p=''
   fi
   command -v $c >/dev/null 2>&1 || return 0
-  [ $op != del ] || $c $p --zone="$3" --query-$4="$5" >/dev/null 2>&1 || return 0
-  $c $p --zone="$3" --$o-$4="$5" >/dev/null
+  [ "$op" != del ] || $c $p --zone="$3" --query-"$4"="$5" >/dev/null 2>&1 || return 0
+  $c $p --zone="$3" --"$o"-"$4"="$5" >/dev/null
 }
 fw_ufw() {
   command -v ufw >/dev/null 2>&1 || return 0
@@ -35,7 +35,7 @@ fw_match() { # KIND VALUE as nft says it
 }
 fw_nft() {
   f=$2 t=$3 c=$4 what="$5 $6"
-  command -v nft >/dev/null 2>&1 && l=$(nft -a list chain "$f" "$t" "$c" 2>/dev/null) || { [ $op = del ]; return; }
+  command -v nft >/dev/null 2>&1 && l=$(nft -a list chain "$f" "$t" "$c" 2>/dev/null) || { [ "$op" = del ]; return; }
   ours=$(printf '%s\n' "$l" | grep -F "comment \"eggo $what\"" | sed 's/.*# handle //' || :)
   case $op in
   is) [ -n "$ours" ] ;;
@@ -47,16 +47,16 @@ fw_nft() {
   esac
 }
 fw_iptables() {
-  command -v "$1" >/dev/null 2>&1 || { [ $op = del ]; return; }
+  command -v "$1" >/dev/null 2>&1 || { [ "$op" = del ]; return; }
   ipt=$1 c=$2
-  case $3 in port) m="-p ${4#*/} --dport ${4%/*}" ;; saddr) m="-s $4" ;; daddr) m="-d $4" ;; esac
-  m="$m -m comment --comment eggo -j ACCEPT"
+  case $3 in port) set -- -p "${4#*/}" --dport "${4%/*}" ;; saddr) set -- -s "$4" ;; daddr) set -- -d "$4" ;; esac
+  set -- "$@" -m comment --comment eggo -j ACCEPT
   case $op in
-  is) $ipt -w -C "$c" $m 2>/dev/null ;;
-  del) while $ipt -w -C "$c" $m 2>/dev/null; do $ipt -w -D "$c" $m; done ;;
+  is) $ipt -w -C "$c" "$@" 2>/dev/null ;;
+  del) while $ipt -w -C "$c" "$@" 2>/dev/null; do $ipt -w -D "$c" "$@"; done ;;
   add)
     at=$($ipt -w -S "$c" | awk '$1=="-A" {n++} /^-A [^ ]+ (-j|-g) (DROP|REJECT)/ {print n; exit}')
-    $ipt -w -I "$c" ${at:-$(($($ipt -w -S "$c" | grep -c '^-A' || :) + 1))} $m ;;
+    $ipt -w -I "$c" "${at:-$(($($ipt -w -S "$c" | grep -c '^-A' || :) + 1))}" "$@" ;;
   esac
 }
 # zonefile ZONE: firewalld writes a zone's own file, and a copy of it, when the zone is first changed for good; what it has written for us goes

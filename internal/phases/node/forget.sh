@@ -1,5 +1,5 @@
 cd /
-: >$D/record.new
+: >"$D/record.new"
 # shellcheck disable=SC2010 # one name, whatever else there is
 while IFS=$T read -r k p w; do
   case $w in
@@ -13,9 +13,9 @@ while IFS=$T read -r k p w; do
   @KNOWN@) continue ;;
   *) [ -n "$w" ] || continue ;;
   esac
-  [ -s $D/record.new ] || printf 'format\t1\t-\n' >$D/record.new
-  printf '%s\t%s\t%s\n' "$k" "$p" "$w" >>$D/record.new
-done <$R
-rm -f $D/node
-find $D -mindepth 1 -maxdepth 1 ! -name record ! -name record.new -exec rm -rf --one-file-system {} +
-if [ -s $D/record.new ]; then mv -f $D/record.new $R; else rm -f $D/record.new $R; rmdir $D; fi
+  [ -s "$D/record.new" ] || printf 'format\t1\t-\n' >"$D/record.new"
+  printf '%s\t%s\t%s\n' "$k" "$p" "$w" >>"$D/record.new"
+done <"$R"
+rm -f "$D/node"
+find "$D" -mindepth 1 -maxdepth 1 ! -name record ! -name record.new -exec rm -rf --one-file-system {} +
+if [ -s "$D/record.new" ]; then mv -f "$D/record.new" "$R"; else rm -f "$D/record.new" "$R"; rmdir "$D"; fi

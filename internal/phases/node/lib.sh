@@ -124,7 +124,7 @@ fixdpkg() {
 # that are empty, go if they were born after we came; where the file system knows no births they stay.
 newer() { [ "$(stat -c %W "$1" 2>/dev/null || echo 0)" -ge "$(stat -c %Y $D/node)" ]; }
 scour() {
-  for f in $D/repo/"$1"_*.deb; do
+  for f in "$D"/repo/"$1"_*.deb; do
     [ -e "$f" ] || continue
     dpkg-deb --fsys-tarfile "$f" 2>/dev/null | tar -t 2>/dev/null | sed 's,^\.,,' | sort -r | while IFS= read -r p; do
       case $p in

@@ -17,25 +17,27 @@ rpmhas() { for p in "$@"; do rpm -q --qf '%{NAME}.%{ARCH}\n' "$p" 2>/dev/null | 
 rpmgone() {
   have=$(rpmhas "$@")
   [ -n "$have" ] || return 0
+  # shellcheck disable=SC2086 # several packages
   rpm -e --allmatches $have && return 0
   more=yes
   while [ -n "$more" ]; do
     more=
     for p in $have; do if rpm -q --quiet "$p" && rpm -e --allmatches "$p" >/dev/null 2>&1; then more=yes; fi; done
   done
+  # shellcheck disable=SC2086 # several packages
   for p in $(rpmhas $have); do keep "package $p"; done
 }
 # fixrpm: a transaction of ours that was interrupted is reverted: a package whose files came but not its scripts counts as installed
 fixrpm() {
   rpmlock
   case $(rpm -qa 2>&1 >/dev/null || echo error:) in *error:*) rpm --rebuilddb ;; esac
-  [ -s $D/dnf/begun ] || { rm -f $D/dnf/begun; return 0; }
-  rpmgone $(cat $D/dnf/begun)
-  for f in $D/repo/*.rpm; do
+  [ -s "$D/dnf/begun" ] || { rm -f "$D/dnf/begun"; return 0; }
+  rpmgone $(cat "$D/dnf/begun")
+  for f in "$D"/repo/*.rpm; do
     [ -e "$f" ] || continue
     rpm -q --quiet "$(rpm -qp --nosignature --qf '%{NAME}.%{ARCH}' "$f" 2>/dev/null)" || scourrpm "$f"
   done
-  rm -f $D/dnf/begun
+  rm -f "$D/dnf/begun"
 }
 # scourrpm FILE: of a package that was cut off rpm knows nothing yet. Its files that no package owns, its temporary files, and its
 # directories that are empty go if they were born after we came; where the file system knows no births they stay.

@@ -1,3 +1,4 @@
+# shellcheck disable=SC2086 # lists of packages are split
 here() { dpkg-query -W -f '${db:Status-Status} ${binary:Package}\n' @ 2>/dev/null | awk "$1"; }
 have=$(here '$1!="not-installed" && $1!="config-files" {print $2}')
 all=yes

@@ -5,6 +5,7 @@
 #   CONTENTS       an unpacked bundle          SSH_CONFIG    of ssh(1)         WORK  directory for certificates and sockets
 #   CONTROL_PLANES, WORKERS  "NAME=ADDRESS …"  COREDNS       its manifest
 # It prints "SECONDS STEP" as each step begins.
+# shellcheck disable=SC2086 # lists of nodes and programs are split
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 all=$(echo $CONTROL_PLANES $WORKERS)

@@ -5,5 +5,5 @@ machine=$1
 shift
 dir=/proc/sys/fs/binfmt_misc
 [ -e $dir/register ] || mount -t binfmt_misc none $dir || exit 1
-[ -e $dir/qemu-$machine ] || cat /usr/lib/binfmt.d/qemu-$machine.conf >$dir/register || [ -e $dir/qemu-$machine ] || exit 1
+[ -e "$dir/qemu-$machine" ] || cat "/usr/lib/binfmt.d/qemu-$machine.conf" >$dir/register || [ -e "$dir/qemu-$machine" ] || exit 1
 exec "$@"

@@ -84,7 +84,7 @@ while [ $status = 133 ]; do # 133 is nspawn's word for "the node asked for a reb
 		enter
 		# The disk is mounted in a mount namespace of the node's own: when its last process ends, by whatever
 		# means, mount and loop device are gone with it.
-		# shellcheck disable=SC3028 # HOSTNAME is one of the settings
+		# shellcheck disable=SC2086,SC3028 # binds are several options; HOSTNAME is one of the settings
 		exec unshare --mount --propagation private -- sh -c '
 			dir=$1; shift
 			mount -o loop,noatime,discard "$dir/disk.img" "$dir/root" && exec "$@"' sh "$dir" ${EMULATE:+sh "$dir/emulate.sh" "$EMULATE"} systemd-nspawn \
