@@ -70,6 +70,25 @@ func anchor(title string) string {
 	return b.String()
 }
 
+// A page that the index does not list is not found by anybody.
+func TestTheIndexListsEveryPage(t *testing.T) {
+	for _, index := range []string{"docs", filepath.Join("docs", "zh")} {
+		text := read(t, filepath.Join(root(), index, "README.md"))
+		for _, dir := range []string{"", "development"} {
+			files, err := filepath.Glob(filepath.Join(root(), index, dir, "*.md"))
+			if err != nil || dir == "" && len(files) < 4 {
+				t.Fatalf("%s: %d pages, %v", index, len(files), err)
+			}
+			for _, file := range files {
+				page := filepath.ToSlash(filepath.Join(dir, filepath.Base(file)))
+				if page != "README.md" && !strings.Contains(text, "]("+page+")") {
+					t.Errorf("%s/README.md does not list %s", index, page)
+				}
+			}
+		}
+	}
+}
+
 // What links to a heading finds it.
 func TestAnchorsAreHeadings(t *testing.T) {
 	at := regexp.MustCompile(`\]\(([^)#:]*)#([^)]+)\)`)
