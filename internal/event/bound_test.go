@@ -68,11 +68,13 @@ func inspect(v reflect.Value, at string, most int, f func(at, s string, most int
 			if v.Type() == reflect.TypeFor[Call]() { // paths
 				m = MaxArg
 			}
-			switch field.Name {
-			case "Line":
+			switch {
+			case field.Name == "Line":
 				m = MaxLine
-			case "Cause":
+			case field.Name == "Cause":
 				m = MaxCause
+			case field.Name == "Key" && v.Type() == reflect.TypeFor[CallMachine](): // a path
+				m = MaxArg
 			}
 			if field.Tag.Get("json") != "-" {
 				inspect(v.Field(i), at+"."+field.Name, m, f)

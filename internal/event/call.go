@@ -68,7 +68,7 @@ type Call struct {
 	Arch  string   `json:"arch,omitempty"`
 	Name  string   `json:"name,omitempty"`
 	Port  int      `json:"port,omitempty"`
-	// Machines are those that join, each with what is its own, where they are not alike.
+	// Machines are those that join, each with what is its own, where they are not alike or have logins of their own.
 	Machines []CallMachine `json:"machines,omitempty"`
 
 	Snapshot string        `json:"snapshot,omitempty"`
@@ -93,6 +93,8 @@ type CallMachine struct {
 	Roles []string `json:"roles,omitempty"`
 	Arch  string   `json:"arch,omitempty"`
 	Port  int      `json:"port,omitempty"`
+	User  string   `json:"user,omitempty"` // of a login of its own
+	Key   string   `json:"key,omitempty"`  // a private key's file
 }
 
 // Calling makes a Msg whose sentence has the hole {command} for the operation that it advises.
@@ -118,7 +120,8 @@ func boundCall(c *Call) *Call {
 		out.Machines = make([]CallMachine, len(c.Machines))
 	}
 	for i, m := range c.Machines {
-		names(&m.Addr, &m.Name, &m.Arch)
+		names(&m.Addr, &m.Name, &m.Arch, &m.User)
+		m.Key = Clip(m.Key, MaxArg)
 		m.Roles = boundList(m.Roles, MaxName)
 		out.Machines[i] = m
 	}

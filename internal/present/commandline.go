@@ -117,7 +117,26 @@ func alike(c event.Call) []event.Call {
 			out = append(out, one)
 			i = len(out) - 1
 		}
-		out[i].Nodes = append(out[i].Nodes, m.Addr)
+		out[i].Nodes = append(out[i].Nodes, joining(m))
 	}
 	return out
+}
+
+// joining is a machine as join reads it: its address, and its login as lists of machines have it.
+func joining(m event.CallMachine) string {
+	out := m.Addr
+	for _, word := range [][2]string{{"user", m.User}, {"key", m.Key}} {
+		if word[1] != "" {
+			out += " " + word[0] + "=" + listed(word[1])
+		}
+	}
+	return out
+}
+
+// listed is a value as a list of machines reads it: in quotes where a blank or a separator would end it.
+func listed(value string) string {
+	if strings.ContainsAny(value, " \t,;|+{}") && !strings.Contains(value, `"`) {
+		return `"` + value + `"`
+	}
+	return value
 }

@@ -44,6 +44,11 @@ func TestACommandLosesNoFlag(t *testing.T) {
 				" --state-dir '/srv/my state' && " +
 				"eggo-tui join --id c --type etcd 192.0.2.6 192.0.2.8 --state-dir '/srv/my state' && " +
 				"eggo-tui join --id c 192.0.2.7 --state-dir '/srv/my state'"},
+		{request.Join{Nodes: []config.Node{node}, Logins: map[string]request.Login{"192.0.2.5": {User: "ops"}}}, here,
+			"eggo-tui join --id c --type master,worker --arch arm64 --name w3 --port 2222 '192.0.2.5 user=ops'"},
+		{request.Join{Nodes: []config.Node{alike(5), alike(6)},
+			Logins: map[string]request.Login{"192.0.2.6": {User: "ops", Key: "/my keys/k"}}}, here,
+			"eggo-tui join --id c 192.0.2.5 '192.0.2.6 user=ops key=\"/my keys/k\"'"},
 		{request.Join{Nodes: []config.Node{node}, List: "/my list"}, here,
 			"eggo-tui join --id c -f '/my list'"},
 		{request.Cleanup{Nodes: []string{"a", "b"}, Purge: true}, at,

@@ -2,7 +2,6 @@ package request
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -31,12 +30,8 @@ func (j Join) Call() event.Call {
 	var each []event.CallMachine
 	for _, n := range j.Nodes {
 		m := machine(n)
-		l := j.Logins[m.Addr]
-		for _, word := range [][2]string{{"user", l.User}, {"key", l.Key}} {
-			if word[1] != "" { // as lists of machines have it
-				m.Addr += " " + word[0] + "=" + listed(word[1])
-			}
-		}
+		login := j.Logins[m.Addr]
+		m.User, m.Key = login.User, login.Key
 		each = append(each, m)
 		c.Nodes = append(c.Nodes, m.Addr)
 	}
@@ -44,7 +39,8 @@ func (j Join) Call() event.Call {
 	differs := func(m event.CallMachine) bool {
 		return m.Name != "" || m.Arch != first.Arch || m.Port != first.Port || !slices.Equal(m.Roles, first.Roles)
 	}
-	if len(each) > 1 && slices.ContainsFunc(each, differs) {
+	ownLogin := func(m event.CallMachine) bool { return m.User != "" || m.Key != "" }
+	if slices.ContainsFunc(each, ownLogin) || len(each) > 1 && slices.ContainsFunc(each, differs) {
 		c.Machines = each
 		return c
 	}
@@ -93,12 +89,4 @@ func (r Restore) Call() event.Call {
 	c := r.call("etcd restore")
 	c.Snapshot = r.Snapshot
 	return c
-}
-
-// listed is a value as a list of machines reads it: in quotes where a blank or a separator would end it.
-func listed(value string) string {
-	if strings.ContainsAny(value, " \t,;|+{}") && !strings.Contains(value, `"`) {
-		return `"` + value + `"`
-	}
-	return value
 }
