@@ -26,7 +26,7 @@ func (r *Reporter) json(e build.Event) {
 			return
 		}
 		r.told[key] = r.out.Progress.Now()
-		m = r.meterOf(e)
+		m = r.state.meterOf(e)
 	}
 	put("what", e.What, e.What != "")
 	put("url", e.URL, e.URL != "")
@@ -78,5 +78,5 @@ func (r *Reporter) CloseJSON(res *build.Result) {
 		}
 	}
 	_ = r.out.Emit("done", map[string]any{"lock": res.Lock, "bundles": bundles, "warnings": warnings,
-		"took_ns": r.out.Progress.Now().Sub(r.began)})
+		"took_ns": r.state.Took()})
 }
