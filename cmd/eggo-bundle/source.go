@@ -1,10 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +72,7 @@ func (f *sourceFlags) options(env *environment, connections int) (*build.Options
 	if o.Mirrors, err = f.mirrored(); err != nil {
 		return nil, err
 	}
-	if o.Epoch, err = epoch(env); err != nil {
+	if o.Epoch, err = build.Epoch(env.Getenv); err != nil {
 		return nil, err
 	}
 	if o.Netrc, err = fetch.LoadNetrc(env.Getenv); err != nil {
@@ -99,28 +98,10 @@ func (f *sourceFlags) mirrored() (*fetch.Mirrors, error) {
 		pairs = append(more, pairs...)
 	}
 	m, err := fetch.ParseMirrors(pairs)
-	if err != nil || f.preset == "" {
-		return m, err
-	}
-	text, err := assets.MirrorPreset(f.preset)
 	if err != nil {
-		return nil, event.NewFault(event.ClassUsage, "usage.mirror-preset", nil, "preset", event.Clean(f.preset),
-			"presets", strings.Join(assets.MirrorPresets(), ", "))
+		return nil, err
 	}
-	return m.WithPublic(fetch.PairLines(text))
-}
-
-// epoch is the time of every member, zero if the environment says nothing.
-func epoch(env *environment) (time.Time, error) {
-	v := env.Getenv("SOURCE_DATE_EPOCH")
-	if v == "" {
-		return time.Time{}, nil
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < 0 {
-		return time.Time{}, event.NewFault(event.ClassUsage, "usage.epoch", nil, "value", v)
-	}
-	return time.Unix(n, 0), nil
+	return build.Preset(m, f.preset)
 }
 
 func openCache(dir string) (*fetch.Cache, error) {
@@ -132,9 +113,6 @@ func openCache(dir string) (*fetch.Cache, error) {
 	}
 	return fetch.OpenCache(dir)
 }
-
-// defaultOS is what a bundle is for when neither --os nor a spec says.
-const defaultOS = "debian-12"
 
 // spec reads the spec that was asked for: one's own, or that of the default cluster for an operating system.
 func (f *sourceFlags) spec() (*spec.Spec, error) {
@@ -152,15 +130,7 @@ func (f *sourceFlags) spec() (*spec.Spec, error) {
 }
 
 func defaultSpec(system string) ([]byte, error) {
-	if system == "" {
-		system = defaultOS
-	}
-	text, err := assets.BundleSpec(system)
-	if err != nil {
-		return nil, event.NewFault(event.ClassUsage, "usage.os", nil, "os", system, "systems",
-			strings.Join(assets.Systems(), ", "))
-	}
-	return text, nil
+	return build.SpecText(cmp.Or(system, build.DefaultSystem))
 }
 
 // readMirrors reads a file of FROM=TO lines.

@@ -32,6 +32,8 @@ type Services struct {
 	// Bundle reads the manifest of a bundle, and Verify every byte of it.
 	Bundle func(ctx context.Context, path string) (Bundle, error)
 	Verify func(ctx context.Context, path string, progress func(done, total int64)) error
+	// Builds makes bundles; nil: this program cannot.
+	Builds Builds
 }
 
 // Entry of a directory.
