@@ -373,7 +373,7 @@ func TestADecisionThatIsWaitedFor(t *testing.T) {
 				"22.0s  master-1      action required  Uploading images: failed, waiting for a decision",
 				"Uploading images: retrying, as decided"}, "still running"},
 		{[]string{"--on-failure", "ask"}, i18n.Chinese,
-			[]string{"待决定", "eggo-tui attach --id k8s-cluster", "按您的决定重试"}, "--on-failure"},
+			[]string{"待决定", "eggo-tui attach --id k8s-cluster", "按所作决定重试"}, "--on-failure"},
 		{[]string{"--on-failure", "retry=2"}, i18n.English, []string{"failed, retrying as --on-failure specifies"},
 			"action required"},
 	} {

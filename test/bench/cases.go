@@ -210,7 +210,7 @@ const (
 	nameTwice     = "floor: fetch, sha256, write twice (a cache)"
 	nameBundle    = "floor: fetch, 3 x sha256, write twice, fsync"
 	nameRead      = "floor: read files, sha256, write"
-	namePack      = "floor: compress the programs (level 1)"
+	namePack      = "floor: compress the binaries (level 1)"
 	nameEggo      = "eggo-bundle"
 	nameLocked    = "eggo-bundle, lock there"
 	nameWarm      = "eggo-bundle, cache filled"
@@ -230,7 +230,7 @@ func (b *Bench) Sections() []*Section {
 			b.floor(nameWrite, FloorWrite, ImagesOnly, plain),
 			b.floor(nameSync, FloorSync, ImagesOnly, plain), b.floor(nameTwice, FloorTwice, ImagesOnly, plain),
 			b.floor(nameBundle, FloorBundle, ImagesOnly, plain),
-			{Name: "eggo-bundle version: nothing done", Command: []string{b.Eggo, "version"}},
+			{Name: "eggo-bundle version: startup only", Command: []string{b.Eggo, "version"}},
 			b.eggo(nameEggo, imagesSpec, cold, plain), b.eggo(nameLocked, imagesSpec, locked, plain),
 			b.crane("crane pull", cold, plain), b.skopeo(plain, 2)}},
 		{Title: "Images only, cache filled, output removed", Cases: []*Case{

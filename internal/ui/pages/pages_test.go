@@ -668,7 +668,7 @@ func TestWhatWaitsForADecisionComesFirst(t *testing.T) {
 	w := &world{clusters: waitingClusters()}
 	for lang, words := range map[i18n.Lang][]string{i18n.English: {"Open the run waiting for your decision",
 		"action required",
-		"5 min ago", "CompactionRetention"}, i18n.Chinese: {"打开等待您决定的任务", "待决定", "CompactionRetention"}} {
+		"5 min ago", "CompactionRetention"}, i18n.Chinese: {"打开等待决定的任务", "待决定", "CompactionRetention"}} {
 		a := begin(t, NewMenu(w.deps()), lang, false, 120, 40)
 		uitest.Has(t, a, words...)
 		uitest.Keys(t, a, "enter")
