@@ -68,14 +68,14 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	env.P = env.where(o.state).Printer(env.P.Lang())
 	h := env.host(o.state)
 	if lines {
-		return lineui.Watch(ctx, lineTerminal(env), h.Services(), backend.Ref(ref), o.replay)
+		return lineui.Watch(ctx, lineTerminal(env), h.Services(), ref, o.replay)
 	}
-	opt, err := h.Open(ctx, backend.Ref(ref), o.replay)
+	opt, err := h.Open(ctx, ref, o.replay)
 	if err != nil {
 		return err
 	}
 	deps := &pages.Deps{S: h.Services(), Version: buildVersion()}
-	return showPage(ctx, env, deps.Run(backend.Ref(ref), opt), o)
+	return showPage(ctx, env, deps.Run(ref, opt), o)
 }
 
 // attachLog shows a run of anywhere on the board, from its event log alone: nothing can be decided there.

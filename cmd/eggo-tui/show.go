@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/shell"
@@ -39,7 +38,7 @@ func (env *environment) show(h *operation.Handle, o runOptions, signals <-chan o
 			known, over = nil, h.Done()
 			said := *env
 			said.P = env.where(o.state).Printer(env.P.Lang())
-			s.follower = newFollower(&said, o.output, o.state, backend.Ref(x.run.Ref), x.run.Dir)
+			s.follower = newFollower(&said, o.output, o.state, x.run.Ref, x.run.Dir)
 			s.words = true
 			s.start()
 		case sig := <-signals:

@@ -118,7 +118,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	}
 	k := seen()
 	if w := k.Runs[0].Waits; k.Status != backend.Running || k.Said() != backend.Waiting || len(w) != 1 ||
-		w[0].Node != "n1" || w[0].Step.Key != "step.etcd.start" || w[0].Fault.Code != fault.Code {
+		w[0].Node != "n1" || w[0].Title.Key != "step.etcd.start" || w[0].Fault.Code != fault.Code {
 		t.Errorf("%+v", k)
 	}
 	if first := backend.Offers([]backend.Cluster{k})[0]; first.ID != "decide" || len(first.Of) != 1 ||

@@ -2,7 +2,7 @@
 // be begun. The screens and the line interface are written against it, and main fills it in. It knows no terminal.
 // Every function takes its time and is called in commands, never in Update.
 //
-// It may import event, i18n and runstate.
+// It may import event, i18n, runstate and operation/request.
 package backend
 
 import (
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 // Services is what main hands in. A function that is nil is not there, and what needs it is shown as not possible.
@@ -82,14 +83,13 @@ type Member struct {
 
 // Status of a cluster, from its last run.
 const (
-	Running = "running"
-	// Waiting is running, and a step that failed waits for a decision: only in words, see Cluster.Said and Run.Said.
-	Waiting     = "waiting"
-	Installed   = "installed"
-	Failed      = "failed"
-	Interrupted = "interrupted"
-	Removed     = "removed"
-	Unknown     = "unknown"
+	Running     = request.Running
+	Waiting     = request.Waiting
+	Installed   = request.Installed
+	Failed      = request.Failed
+	Interrupted = request.Interrupted
+	Removed     = request.Removed
+	Unknown     = request.Unknown
 )
 
 // Cluster that the machine knows of.
@@ -111,38 +111,12 @@ type Node struct {
 	Roles            []string
 }
 
-// Ref names a run.
-type Ref struct{ Cluster, Run string }
-
-// Run of a cluster.
-type Run struct {
-	Ref
-	Verb    string
-	File    string // the deploy.yaml that it was begun with; "" if nobody knows
-	Version string
-	Status  string // as of a cluster
-	At      time.Time
-	Took    time.Duration
-	Exit    int
-	Fault   *event.Fault
-	Waits   []Wait // of one that goes on, the oldest first
-}
-
-// Wait is a step that failed and waits for somebody to decide what becomes of it.
-type Wait struct {
-	Node  string // "" is this machine
-	Step  event.Msg
-	Since time.Time
-	Fault *event.Fault
-}
-
-// Said is the status as a person is told it.
-func (r Run) Said() string {
-	if r.Status == Running && len(r.Waits) > 0 {
-		return Waiting
-	}
-	return r.Status
-}
+// What operations tell of runs, as it is.
+type (
+	Ref  = request.Ref
+	Run  = request.Run
+	Wait = request.Wait
+)
 
 // Broken says whether the newest run did not end well and can be gone on with.
 func (c Cluster) Broken() bool {

@@ -11,7 +11,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 // Open gives the board of a run: its events as they come, the nodes' logs, and the handle of a run in progress. It
@@ -22,7 +21,7 @@ func (h *Host) Open(ctx context.Context, ref backend.Ref, replay float64) (backe
 		return backend.Board{}, err
 	}
 	attached, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	run, err := operation.Open(attached, h.store(), request.Ref(ref))
+	run, err := operation.Open(attached, h.store(), ref)
 	if err != nil {
 		cancel()
 		return backend.Board{}, errors.Join(err, files.Close())

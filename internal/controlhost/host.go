@@ -16,7 +16,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
@@ -110,25 +109,11 @@ func (h *Host) clusters(ctx context.Context) ([]backend.Cluster, error) {
 	for _, k := range all {
 		c := backend.Cluster{
 			Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, Nodes: nodesOf(k.Nodes),
-			File: k.File, Tried: k.Tried,
-		}
-		for _, r := range k.Runs {
-			c.Runs = append(c.Runs, runOf(r))
+			File: k.File, Tried: k.Tried, Runs: k.Runs,
 		}
 		out = append(out, c)
 	}
 	return out, nil
-}
-
-func runOf(r request.RunInfo) backend.Run {
-	out := backend.Run{
-		Ref: backend.Ref(r.Ref), Verb: r.Verb, File: r.File, Version: r.Version, Status: r.Status, At: r.At,
-		Took: r.Took, Exit: r.Exit, Fault: r.Fault,
-	}
-	for _, w := range r.Waits {
-		out.Waits = append(out.Waits, backend.Wait{Node: w.Node, Step: w.Title, Since: w.Since, Fault: w.Fault})
-	}
-	return out
 }
 
 func nodesOf(nodes []config.Node) []backend.Node {

@@ -51,7 +51,7 @@ func (h *Host) launch(ctx context.Context, st backend.Start, ask backend.Asker) 
 		return none, err
 	}
 	started.Release()
-	return backend.Ref(run.Ref), nil
+	return run.Ref, nil
 }
 
 // clusterIn is the name of the cluster of a deploy.yaml, "" if it has none.

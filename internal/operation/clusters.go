@@ -27,8 +27,8 @@ func Clusters(ctx context.Context, st Store) ([]request.ClusterInfo, error) {
 // ClusterRuns is a cluster with its runs.
 type ClusterRuns struct {
 	request.ClusterInfo
-	Nodes []config.Node     // of its own deploy.yaml
-	Runs  []request.RunInfo // newest first
+	Nodes []config.Node // of its own deploy.yaml
+	Runs  []request.Run // newest first
 	// Tried is the deploy.yaml of the last run of a cluster that has none of its own: the file that the run was begun
 	// with, else its copy.
 	Tried string
@@ -56,7 +56,7 @@ func Overview(ctx context.Context, st Store) ([]ClusterRuns, error) {
 	return out, err
 }
 
-func tried(r request.RunInfo, runs *journal.Cluster) string {
+func tried(r request.Run, runs *journal.Cluster) string {
 	for _, path := range []string{r.File, filepath.Join(runs.RunDir(r.Run), "deploy.yaml")} {
 		if path == "" {
 			continue

@@ -15,7 +15,7 @@ import (
 const learnFrom = 10
 
 // Runs are those of a cluster, newest first.
-func Runs(ctx context.Context, st Store, cluster string) ([]request.RunInfo, error) {
+func Runs(ctx context.Context, st Store, cluster string) ([]request.Run, error) {
 	files, err := st.Read(ctx, cluster)
 	if err != nil {
 		return nil, err
@@ -30,12 +30,12 @@ func Runs(ctx context.Context, st Store, cluster string) ([]request.RunInfo, err
 	return runs, err
 }
 
-func runsOf(runs *journal.Cluster, cluster string) ([]request.RunInfo, error) {
+func runsOf(runs *journal.Cluster, cluster string) ([]request.Run, error) {
 	ids, err := runs.Runs()
 	if err != nil {
 		return nil, err
 	}
-	var out []request.RunInfo
+	var out []request.Run
 	for _, id := range slices.Backward(ids) {
 		r := runInfo(runs.RunDir(id))
 		r.Ref = request.Ref{Cluster: cluster, Run: id}
@@ -54,8 +54,8 @@ func runsOf(runs *journal.Cluster, cluster string) ([]request.RunInfo, error) {
 }
 
 // runInfo reads the beginning and the end of a run's log: it may be large. Status is "" when the log has no end.
-func runInfo(dir string) request.RunInfo {
-	var r request.RunInfo
+func runInfo(dir string) request.Run {
+	var r request.Run
 	records, closeLog, err := journal.OpenReader(dir)
 	if err != nil {
 		return r

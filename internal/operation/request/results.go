@@ -10,7 +10,9 @@ import (
 
 // Status of a cluster, from its last run, and of a run.
 const (
-	Running     = "running"
+	Running = "running"
+	// Waiting is running, and a step that failed waits for a decision: only in words, see Run.Said.
+	Waiting     = "waiting"
 	Installed   = "installed"
 	Failed      = "failed"
 	Interrupted = "interrupted"
@@ -62,8 +64,8 @@ type Wait struct {
 	Title event.Msg    `json:"-"`
 }
 
-// RunInfo is a run of a cluster.
-type RunInfo struct {
+// Run is a run of a cluster.
+type Run struct {
 	Ref
 	Verb    string
 	File    string // the deploy.yaml that it was begun with; "" if nobody knows
@@ -75,4 +77,12 @@ type RunInfo struct {
 	Exit    int
 	Fault   *event.Fault
 	Waits   []Wait // of one that goes on, the oldest first
+}
+
+// Said is the status in words for users.
+func (r Run) Said() string {
+	if r.Status == Running && len(r.Waits) > 0 {
+		return Waiting
+	}
+	return r.Status
 }

@@ -217,7 +217,7 @@ func waits(e *frame.Env, r backend.Run, w int) []string {
 			node = e.P.T("report.jump-host")
 		}
 		out = append(out, wrapped(e.Theme.Bad, e.Theme.Glyphs.Ignored+" "+e.P.T("menu.waits", "node", node, "step",
-			e.P.Msg(x.Step), "ago", ago(e, x.Since)), w)...)
+			e.P.Msg(x.Title), "ago", ago(e, x.Since)), w)...)
 		if x.Fault != nil {
 			text, _ := e.P.Fault(x.Fault)
 			out = append(out, indent(wrapped(e.Theme.Dim, text, w-2), 2)...)

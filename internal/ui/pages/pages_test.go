@@ -83,8 +83,9 @@ func waitingClusters() []backend.Cluster {
 	r := run("halle-2", "20261121T115200Z-deploy", "deploy", backend.Running, 8*time.Minute, 0)
 	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1").On("h1")
 	f.Cause = `etcd: discovery failed: error parsing CompactionRetention: time: unknown unit "d" in duration "1d"`
-	r.Waits = []backend.Wait{{Node: "h1", Step: event.M("step.etcd.start"), Since: now.Add(-5 * time.Minute), Fault: f},
-		{Node: "h2", Step: event.M("step.infrastructure.packages"), Since: now.Add(-time.Minute),
+	r.Waits = []backend.Wait{
+		{Node: "h1", Title: event.M("step.etcd.start"), Since: now.Add(-5 * time.Minute), Fault: f},
+		{Node: "h2", Title: event.M("step.infrastructure.packages"), Since: now.Add(-time.Minute),
 			Fault: event.NewFault(event.ClassFailed, "ssh.lost", errors.New("broken pipe")).On("h2")}}
 	goes := run("anna", "20261121T115900Z-deploy", "deploy", backend.Running, time.Minute, 0)
 	return append(clusters(), backend.Cluster{Name: "anna", Status: backend.Running, Masters: 1, Workers: 1,
