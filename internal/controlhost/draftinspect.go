@@ -216,3 +216,12 @@ func (d *draftServices) plan(ctx context.Context, of config.Draft, file string) 
 	}
 	return out, nil
 }
+
+// past are earlier installs of all clusters.
+func (d *draftServices) past(ctx context.Context) []draft.Past {
+	var out []draft.Past
+	for _, x := range operation.Installs(ctx, d.h.store()) {
+		out = append(out, draft.Past(x))
+	}
+	return out
+}

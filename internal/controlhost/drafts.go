@@ -56,7 +56,7 @@ func (d *draftServices) services() draft.Services {
 	return draft.Services{
 		Load: d.load, Save: d.save, Forget: d.forget, Path: d.path, Read: d.read, KnownHosts: d.knownHosts,
 		File: d.file, Keys: d.keys, KeyFile: d.keyFile, Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight,
-		Plan: d.plan, Write: d.write, Close: d.close, Lookup: LookUp,
+		Plan: d.plan, Write: d.write, Close: d.close, Lookup: LookUp, Past: d.past,
 		Start: func(file string, _ config.Draft) backend.Start {
 			return backend.Start{Request: request.Deploy{Common: request.OfFile(d.path(file))}}
 		},

@@ -44,6 +44,8 @@ type Services struct {
 	Preflight func(ctx context.Context, d config.Draft, file string, tell func(Check))
 	// Plan is what deploy would do, machine by machine.
 	Plan func(ctx context.Context, d config.Draft, file string) ([]Planned, error)
+	// Past are earlier installs from this machine, newest first: what is known of how long one takes.
+	Past func(ctx context.Context) []Past
 	// Write puts the deploy.yaml in its place, whole or not at all, 0600, with comments in the language of the
 	// person, and keeps what was there. Where machines join a cluster it writes what the run needs to know of them
 	// instead: the cluster's own file is the run's to change.
@@ -180,4 +182,12 @@ type Planned struct {
 type PlannedChange struct {
 	Desc  event.Msg
 	Exact bool
+}
+
+// Past is an install that ended well.
+type Past struct {
+	Cluster string
+	Nodes   int
+	At      time.Time
+	Took    time.Duration
 }

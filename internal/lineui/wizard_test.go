@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -134,5 +136,43 @@ func TestTheSignerLineByLine(t *testing.T) {
 			t.Errorf("%q: %v %v", typed, yes, err)
 		}
 		says(t, said.String(), "b.tar.gz", "ssh-ed25519", "SHA256:abc", "Trust this key from now on?")
+	}
+}
+
+// The last step says what will stand before it asks anything: groups of nodes, versions, networks, bytes and time.
+func TestReviewBeginsWithTheSketch(t *testing.T) {
+	for lang, want := range map[i18n.Lang][]string{
+		i18n.English: {"Control plane (1): m; kube-apiserver :6443, etcd :2379",
+			"Workers (5): w-[1-5]; kubelet, containerd",
+			"Versions: Kubernetes v1.34.2", "API endpoint: 10.0.0.1:6443", "Upload: about 60 B (10 B per",
+			"Expected time: about 6 min: old with 5 nodes took 5m40s (2026-11-20)"},
+		i18n.Chinese: {"控制平面（1）：m；kube-apiserver :6443、etcd :2379", "工作节点（5）：w-[1-5]；",
+			"版本：Kubernetes v1.34.2",
+			"发送数据：约 60 B（", "预计时间：约 6 分钟：old（5 个节点）用了 5m40s（2026-11-20）"},
+	} {
+		m, out := dialogue(t, lang, "q")
+		w := readyDraft(m)
+		w.svc.Past = func(context.Context) []draft.Past {
+			return []draft.Past{{Cluster: "old", Nodes: 5, Took: 340 * time.Second,
+				At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}}
+		}
+		w.draft = config.Draft{Values: map[string]string{"package-src.x86src": "/b"}, Machines: []config.Machine{
+			{Name: "m", IP: "10.0.0.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+		for i := range 5 {
+			w.draft.Machines = append(w.draft.Machines, config.Machine{Name: "w-" + strconv.Itoa(i+1),
+				IP: "10.0.0.1" + strconv.Itoa(i), Roles: []bundle.Role{bundle.Worker}})
+		}
+		w.found = []draft.Bundle{{Path: "/b", Manifest: &bundle.Manifest{Arch: "amd64", Kubernetes: "v1.34.2",
+			Members: []bundle.Member{{Path: "kubelet", Kind: bundle.Binary, Name: "kubelet", Size: 10, Dst: "/usr/bin",
+				Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker}}}}}}
+		if err := w.review(context.Background()); err == nil {
+			t.Fatal("it does not end")
+		}
+		text := out.String()
+		for _, x := range want {
+			if at := strings.Index(text, x); at < 0 || at > strings.Index(text, "/home/.eggo/deploy.yaml") {
+				t.Errorf("%q is not said first:\n%s", x, text)
+			}
+		}
 	}
 }

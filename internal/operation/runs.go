@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
@@ -159,6 +160,74 @@ func FindLogged(ctx context.Context, st Store, cluster, run, status string) (req
 		return found, event.NewFault(event.ClassUsage, "logs.no-run", nil, "run", run, "dir", st.Where())
 	}
 	return found, nil
+}
+
+// Install is a deploy that made a cluster.
+type Install struct {
+	Cluster string
+	Nodes   int
+	At      time.Time
+	Took    time.Duration
+}
+
+// Installs are the newest deploys that ended well and did most of their steps: one that found the work done, or a part
+// of it, says nothing of how long an install takes.
+func Installs(ctx context.Context, st Store) []Install {
+	var out []Install
+	names, err := st.Known(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		files, err := st.Read(ctx, name)
+		if err != nil {
+			continue // of one that cannot be read nothing is learnt
+		}
+		runs := files.Journal()
+		ids, _ := runs.Runs()
+		for _, id := range ids {
+			if runs.Verb(id) != string(request.VerbDeploy) {
+				continue
+			}
+			if x, ok := install(runs.RunDir(id)); ok {
+				x.Cluster = name
+				out = append(out, x)
+			}
+		}
+		files.Close()
+	}
+	slices.SortFunc(out, func(a, b Install) int { return b.At.Compare(a.At) })
+	return out[:min(len(out), learnFrom)]
+}
+
+// install reads the plan and the end of a run's log.
+func install(dir string) (Install, bool) {
+	var x Install
+	records, closeLog, err := journal.OpenReader(dir)
+	if err != nil {
+		return x, false
+	}
+	defer closeLog()
+	steps := 0
+	for steps == 0 {
+		rec, err := records.Next()
+		if err != nil {
+			return x, false
+		}
+		if e, is := rec.Event.(event.PlanMade); is {
+			x.At, x.Nodes, steps = rec.Time, len(e.Hosts), len(e.Steps)
+			if steps == 0 {
+				return x, false
+			}
+		}
+	}
+	rec, err := journal.Last(dir)
+	if err != nil {
+		return x, false
+	}
+	x.Took = rec.Time.Sub(x.At)
+	e, is := rec.Event.(event.RunEnded)
+	return x, is && e.Outcome == event.Changed && e.Exit == 0 && 2*e.Changed >= steps
 }
 
 // Usual learns how long steps take from the newest runs of the same verb before a run, of all clusters.

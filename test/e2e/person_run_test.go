@@ -179,7 +179,7 @@ func changeFromTheMenu(t *testing.T, s *stand.Stand, x *terminal, cluster string
 	x.press("C-n")
 	x.see(10*time.Minute, "Preflight passed")
 	x.press("Enter")
-	x.see(time.Minute, "cluster-id", cluster)
+	x.see(time.Minute, "kube-apiserver :6443", cluster)
 	x.press("Enter")
 	x.see(time.Minute, "Add 1 node to "+cluster+" now?")
 	x.press("y")

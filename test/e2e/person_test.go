@@ -45,6 +45,8 @@ func wizardWay(x *terminal, cluster string, words map[string]string, roles ...st
 	x.press("C-n", "C-n")
 	x.see(10*time.Minute, words["passed"])
 	x.press("Enter")
+	x.see(time.Minute, "kube-apiserver :6443", cluster)
+	x.press("Tab")
 	x.see(time.Minute, "cluster-id", cluster)
 	x.press("Tab", "Tab")
 	x.see(5*time.Minute, "/etc/hosts") // which the plan names and deploy.yaml does not

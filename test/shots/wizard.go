@@ -45,12 +45,13 @@ func wizardShots() []wizardShot {
 		{name: "wizard-networks", keys: to(1, "=10.240/16")},
 		{name: "wizard-bundle", keys: to(3)},
 		{name: "wizard-preflight", keys: to(5)},
-		{name: "wizard-review", keys: to(6, "tab")},
+		{name: "wizard-overview", keys: to(6), also: true},
+		{name: "wizard-review", keys: to(6, "tab", "tab")},
 		{name: "wizard-cluster", keys: nodes[:1]},
 		{name: "wizard-login", keys: []string{"=rack-7", "ctrl+n", "down", "down", "=secret"}},
 		{name: "wizard-runtime", keys: to(2)},
 		{name: "wizard-more", keys: to(4, "down", "down", "down", "down", "down", "down")},
-		{name: "wizard-plan", keys: to(6, "tab", "tab")},
+		{name: "wizard-plan", keys: to(6, "tab", "tab", "tab")},
 	}
 }
 
@@ -122,8 +123,7 @@ func pretended() wizard.Services {
 				tell(l)
 			},
 			Bundles: func(_ context.Context, _ []string, tell func(draft.Bundle)) {
-				m := &bundle.Manifest{Name: "eggo", Arch: "amd64", Kubernetes: "v1.34.2",
-					OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
+				m := shownBundle()
 				tell(draft.Bundle{Path: "/srv/eggo-amd64.tar.gz", Size: 684 << 20, Manifest: m, Done: 684 << 20,
 					Verified: true})
 				arm := *m
@@ -146,6 +146,10 @@ func pretended() wizard.Services {
 				find(event.Warning, 0, "preflight.cpus", "is", "1", "least", "2")
 				tell(draft.Check{End: true})
 			},
+			Past: func(context.Context) []draft.Past {
+				return []draft.Past{{Cluster: "rack-6", Nodes: 8, Took: 402 * time.Second,
+					At: time.Date(2026, 11, 12, 12, 0, 0, 0, time.UTC)}}
+			},
 			Plan: func(_ context.Context, d config.Draft, _ string) ([]draft.Planned, error) {
 				out := []draft.Planned{{Changes: []draft.PlannedChange{{Desc: event.M("change.api", "method", "POST",
 					"path", "/api/v1/namespaces"), Exact: true}}}}
@@ -162,4 +166,36 @@ func pretended() wizard.Services {
 		Run:   func(string, config.Draft) frame.Page { return nil },
 		After: func(_ time.Duration, m tea.Msg) tea.Cmd { return func() tea.Msg { return m } },
 	}
+}
+
+// shownBundle is the manifest of a bundle, as eggo-bundle makes it of the default spec.
+func shownBundle() *bundle.Manifest {
+	all := []bundle.Role{bundle.ControlPlane, bundle.Worker}
+	bin := func(name, version string, mib int64, roles ...bundle.Role) bundle.Member {
+		return bundle.Member{Path: name, Kind: bundle.Binary, Name: name, Version: version, Size: mib << 20,
+			Roles: roles, Dst: "/usr/local/bin"}
+	}
+	deb := func(name, version string, mib int64) bundle.Member {
+		return bundle.Member{Path: name + ".deb", Kind: bundle.Deb, Name: name, Version: version, Size: mib << 20}
+	}
+	image := func(name string, mib int64) bundle.Image {
+		return bundle.Image{Name: name, Size: mib << 20, Roles: all, Platform: "linux/amd64"}
+	}
+	return &bundle.Manifest{Name: "eggo", Arch: "amd64", Kubernetes: "v1.34.2",
+		OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"},
+		Members: []bundle.Member{
+			bin("kube-apiserver", "v1.34.2", 98, bundle.ControlPlane),
+			bin("kube-controller-manager", "v1.34.2", 89, bundle.ControlPlane),
+			bin("kube-scheduler", "v1.34.2", 69, bundle.ControlPlane),
+			bin("kubectl", "v1.34.2", 58, bundle.ControlPlane), bin("kubelet", "v1.34.2", 80, all...),
+			bin("kube-proxy", "v1.34.2", 68, all...), bin("etcd", "v3.6.4", 25, bundle.Etcd),
+			deb("containerd", "1.6.20~ds1-1+deb12u1", 25), deb("runc", "1.1.5+ds1-1", 3), deb("nginx", "1.22.1-9", 1),
+			{Path: "addons/kube-flannel.yml", Kind: bundle.Addon, Name: "kube-flannel.yml", Version: "v0.28.4",
+				Size: 4 << 10},
+			{Path: "images.tar", Kind: bundle.Images, Name: "images", Size: 106 << 20},
+		},
+		Images: []bundle.Image{image("registry.k8s.io/pause:3.10.1", 1),
+			image("registry.k8s.io/coredns/coredns:v1.12.1", 20), image("ghcr.io/flannel-io/flannel:v0.28.4", 31)},
+		Install: []bundle.Package{{Name: "containerd", Roles: all}, {Name: "runc", Roles: all},
+			{Name: "nginx", Roles: []bundle.Role{bundle.LoadBalancer}}}}
 }

@@ -56,7 +56,7 @@ func (f *preflight) enter(*frame.Env) tea.Cmd {
 	return f.look()
 }
 
-func (f *preflight) now() string { return string(f.p.draft.YAML()) + draft.LoginText(f.p.draft) }
+func (f *preflight) now() string { return f.p.drafted() }
 
 // look begins anew.
 func (f *preflight) look() tea.Cmd {

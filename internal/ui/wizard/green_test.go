@@ -110,7 +110,7 @@ func TestInstallIsNotOfferedAfterAFailedPreflight(t *testing.T) {
 		t.Errorf("the step is %q", l)
 	}
 	uitest.Keys(t, a, "ctrl+n")
-	uitest.Has(t, a, "The file to write", "✘ Preflight found 1 error")
+	uitest.Has(t, a, "file to write", "✘ Preflight found 1 error")
 	uitest.Lacks(t, a, "write and install")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "Checks every machine")

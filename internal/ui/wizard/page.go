@@ -65,6 +65,8 @@ type Page struct {
 	bundles  []draft.Bundle
 	shrinks  bool // the last key took something away from what stands in a field
 
+	textOf config.Draft // whose text is what drafted gives
+	text   string
 	stored draft.Saved  // as it was kept last
 	keyOf  string       // the private key's file that was looked at last
 	keyBad *event.Fault // what is wrong with it
@@ -137,6 +139,15 @@ func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Pag
 	p.steps = append(p.steps, newReview(p))
 	p.stored = p.saved()
 	return p
+}
+
+// drafted is all that preflight and the plan depend on. It is asked for many times while a screen is drawn, and takes
+// longer to write than drafts take to compare.
+func (p *Page) drafted() string {
+	if p.text == "" || !p.textOf.Equal(p.draft) {
+		p.textOf, p.text = p.draft.Clone(), string(p.draft.YAML())+draft.LoginText(p.draft)
+	}
+	return p.text
 }
 
 // joins says whether machines join a cluster that is there.

@@ -185,8 +185,8 @@ func TestPreflightIsDoneWhenItHasPassed(t *testing.T) {
 	threeNodes(t, a)
 	w.slow = true
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "The file to write", "▸ Preflight")
+	uitest.Has(t, a, "file to write", "▸ Preflight")
 	w.slow = false
 	uitest.Keys(t, a, "ctrl+p", "r", "ctrl+n")
-	uitest.Has(t, a, "The file to write", "✔ Preflight")
+	uitest.Has(t, a, "file to write", "✔ Preflight")
 }

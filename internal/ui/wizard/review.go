@@ -18,7 +18,7 @@ import (
 // review is the last look: the file, what is other than on the disk, what will be done; then it is written and run.
 type review struct {
 	p      *Page
-	view   int // 0 the file, 1 the difference, 2 the plan
+	view   int // one of views
 	top    int
 	found  int // line of the last hit, -1 none
 	rows   int // that were drawn
@@ -29,6 +29,7 @@ type review struct {
 	diskIn  i18n.Lang // the language that disk was put in; "" is as it was read
 	read    bool
 	diskErr *event.Fault
+	past    []draft.Past // earlier installs, once they are known
 	plan    []draft.Planned
 	planOf  string
 	busy    bool
@@ -56,6 +57,7 @@ type (
 		list []draft.Planned
 		err  error
 	}
+	pastMsg    struct{ list []draft.Past }
 	writtenMsg struct {
 		path string
 		err  error
@@ -65,7 +67,7 @@ type (
 
 func (r *review) enter(*frame.Env) tea.Cmd {
 	p := r.p
-	r.written, r.top, r.found = "", 0, -1
+	r.written, r.view, r.top, r.found = "", 0, 0, -1
 	cmds := []tea.Cmd{p.changed()}
 	if p.svc.Read != nil {
 		path := p.target()
@@ -74,13 +76,16 @@ func (r *review) enter(*frame.Env) tea.Cmd {
 			return diskMsg{path, data, err}
 		})
 	}
+	if p.svc.Past != nil && r.past == nil {
+		cmds = append(cmds, func() tea.Msg { return pastMsg{p.svc.Past(p.ctx)} })
+	}
 	return tea.Batch(append(cmds, r.makePlan())...)
 }
 
 // makePlan asks what would be done, once for what the draft is now.
 func (r *review) makePlan() tea.Cmd {
 	p := r.p
-	of := string(p.draft.YAML()) + draft.LoginText(p.draft)
+	of := p.drafted()
 	if p.svc.Plan == nil || of == r.planOf && r.fault == nil || r.busy {
 		return nil
 	}
@@ -102,6 +107,8 @@ func (r *review) update(m tea.Msg, e *frame.Env) tea.Cmd {
 		if m.err != nil {
 			r.diskErr = event.AsFault(m.err)
 		}
+	case pastMsg:
+		r.past = m.list
 	case plannedMsg:
 		if m.of == r.planOf {
 			r.busy, r.plan, r.fault = false, m.list, nil
@@ -171,7 +178,7 @@ func (r *review) paste(text string, _ *frame.Env) tea.Cmd {
 
 func (r *review) click(x, y int, e *frame.Env) tea.Cmd {
 	if y == 0 {
-		r.view, r.top = (r.view+1)%r.views(), 0
+		r.view, r.top = (r.view+1)%len(r.views()), 0
 	}
 	return nil
 }
@@ -293,7 +300,7 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 	}
 	return append(list,
 		frame.Binding{Keys: []string{"tab"}, Show: "Tab", Word: "wizard.key.view",
-			Do: func() tea.Cmd { r.view, r.top, r.found = (r.view+1)%r.views(), 0, -1; return nil }},
+			Do: func() tea.Cmd { r.view, r.top, r.found = (r.view+1)%len(r.views()), 0, -1; return nil }},
 		frame.Binding{Keys: []string{"/"}, Word: "ui.key.search",
 			Do: func() tea.Cmd { r.finds = true; r.search.Set(""); return nil }},
 		frame.Binding{Keys: []string{"n"}, Word: "ui.key.next", Do: func() tea.Cmd { return r.find(e) }, Help: true},
@@ -307,21 +314,23 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 		frame.Binding{Keys: []string{"end", "G"}, Do: move(1 << 20), Help: true})
 }
 
-func (r *review) views() int {
+// views are what can be looked at, in order; the sketch comes first.
+func (r *review) views() []string {
+	list := []string{"sketch", "file", "diff", "plan"}
 	if r.p.svc.Plan == nil {
-		return 2
+		list = list[:3]
 	}
-	return 3
+	return list
 }
 
 func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t, g := e.Theme, e.Theme.Glyphs
 	tabs := new(widget.Line)
-	for i, word := range []string{"wizard.view.file", "wizard.view.diff", "wizard.view.plan"}[:r.views()] {
-		if i == r.view {
-			tabs.Add(t.Chosen, g.Pointer).Add(t.Strong, e.P.T(word)).Space(3)
+	for i, view := range r.views() {
+		if word := e.P.T("wizard.view." + view); i == r.view {
+			tabs.Add(t.Chosen, g.Pointer).Add(t.Strong, word).Space(3)
 		} else {
-			tabs.Space(1).Add(t.Dim, e.P.T(word)).Space(3)
+			tabs.Space(1).Add(t.Dim, word).Space(3)
 		}
 	}
 	right := event.Clean(r.p.target())
@@ -387,10 +396,12 @@ func (r *review) text(p *i18n.Printer) []byte { return draft.Text(r.p.draft, r.p
 
 // lines of what is looked at.
 func (r *review) lines(e *frame.Env, w int) []string {
-	switch r.view {
-	case 1:
+	switch r.views()[r.view] {
+	case "sketch":
+		return r.sketchLines(e, w)
+	case "diff":
 		return r.diff(e, w)
-	case 2:
+	case "plan":
 		return r.planLines(e, w)
 	}
 	t, g := e.Theme, e.Theme.Glyphs

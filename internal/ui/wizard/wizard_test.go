@@ -99,8 +99,7 @@ func (w *world) services() Services {
 				tell(l)
 			},
 			Bundles: func(_ context.Context, paths []string, tell func(draft.Bundle)) {
-				m := &bundle.Manifest{Name: "eggo-debian-bookworm", Arch: "amd64", Kubernetes: "v1.34.2",
-					OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"}}
+				m := exampleManifest()
 				tell(draft.Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m,
 					Done: 200 << 20})
 				tell(draft.Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m,
@@ -147,6 +146,10 @@ func (w *world) services() Services {
 							"/var/lib/eggo-node/images.tar", "bytes", "325058560"), Exact: true}}})
 				}
 				return out, nil
+			},
+			Past: func(context.Context) []draft.Past {
+				return []draft.Past{{Cluster: "rack-1", Nodes: 5, Took: 340 * time.Second,
+					At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}}
 			},
 			Write: func(path string, d config.Draft, p *i18n.Printer) error {
 				w.written[path] = d
@@ -195,7 +198,9 @@ func TestThreeMachinesTakeOneLine(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Has(t, a, "Preflight passed: 3 nodes ready")
 	uitest.Keys(t, a, "enter")
-	uitest.Has(t, a, "The file to write", "# name of the cluster")
+	uitest.Has(t, a, "What the installation creates", "Control plane (1)", "Workers (2)")
+	uitest.Keys(t, a, "tab")
+	uitest.Has(t, a, "# name of the cluster")
 	uitest.Keys(t, a, "/")
 	uitest.Type(t, a, "x86src")
 	uitest.Keys(t, a, "enter")
@@ -340,8 +345,8 @@ func TestMachinesJoin(t *testing.T) {
 		t.Fatalf("%v", m)
 	}
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "The file to write", "node-1")
-	uitest.Keys(t, a, "tab")
+	uitest.Has(t, a, "file to write", "node-1")
+	uitest.Keys(t, a, "tab", "tab")
 	uitest.Has(t, a, "+ - name: node-2")
 	uitest.Lacks(t, a, "- - name: m1", "- eggo", "geheim")
 	uitest.Keys(t, a, "enter")
@@ -414,6 +419,8 @@ func TestGoldens(t *testing.T) {
 					w.slow = false
 					uitest.Keys(t, a, "r")
 				case "review":
+					uitest.Keys(t, a, "tab")
+					golden("review-file")
 					uitest.Keys(t, a, "tab")
 					golden("review-changes")
 					uitest.Keys(t, a, "tab")

@@ -1,0 +1,38 @@
+package lineui
+
+import (
+	"context"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/sketch"
+)
+
+// sketch prints what an install makes: the groups of nodes, then what is known of the cluster.
+func (w *wizard) sketch(ctx context.Context) {
+	in := sketch.Input{Draft: w.draft}
+	in.Cluster, _ = w.draft.Check("deploy.yaml")
+	joins := w.members != nil
+	if joins {
+		in.Member = func(m config.Machine) bool { return w.members[draft.MachineKey(m)] }
+	}
+	for _, b := range w.found {
+		if b.Manifest != nil && w.names(b.Path) {
+			in.Bundles = append(in.Bundles, b.Manifest)
+		}
+	}
+	if w.svc.Past != nil && !joins {
+		in.Past = w.svc.Past(ctx)
+	}
+	s := sketch.Of(in, w.p)
+	for _, g := range s.Groups {
+		w.print(g.Line(w.p, joins))
+	}
+	for _, r := range s.Rows {
+		if r.Label != "" {
+			r.Text = w.t("sketch.row", "label", r.Label, "text", r.Text)
+		}
+		w.print(event.Clean(r.Text))
+	}
+}

@@ -1,0 +1,353 @@
+// Package sketch says what an install makes, before it begins: groups of nodes, versions, networks, bytes to send and
+// time. The screen draws it, the line interface prints it. It knows no terminal and reads nothing: all that it says
+// follows from its input.
+package sketch
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/report"
+)
+
+// Input is all that a sketch is made of.
+type Input struct {
+	Draft   config.Draft
+	Cluster *config.Cluster    // what the draft makes; nil while it has errors
+	Bundles []*bundle.Manifest // that the draft names, as far as they are read
+	Plan    []draft.Planned    // what would be done
+	Planned bool               // the plan is known; it may be empty
+	Past    []draft.Past       // earlier installs on this control host, newest first
+	// Member says whether a machine is in the cluster that the others join; nil for a new cluster.
+	Member func(config.Machine) bool
+}
+
+// Sketch is what the cluster will be.
+type Sketch struct {
+	Groups  []Group // in the order of a request: load balancer, control planes, etcd of its own, workers
+	Stacked bool    // etcd runs on the control planes
+	Rows    []Row
+}
+
+// Group are the nodes of a role.
+type Group struct {
+	Role  bundle.Role
+	Names []string // in the order of deploy.yaml
+	Fresh int      // how many of them join
+	Runs  []string // components, with the ports on which others reach them
+}
+
+// Row is a property of the cluster: a label and what it is, both in the language of the printer. One without a label
+// belongs to the row above.
+type Row struct{ Label, Text string }
+
+// Title names a group, with the number of its nodes.
+func (g Group) Title(p *i18n.Printer, joins bool) string {
+	kv := []string{"count", strconv.Itoa(len(g.Names)), "fresh", strconv.Itoa(g.Fresh)}
+	if joins && g.Fresh > 0 {
+		return p.T("sketch.group.joins."+string(g.Role), kv...)
+	}
+	return p.T("sketch.group."+string(g.Role), kv...)
+}
+
+// Line is the group in a line of text.
+func (g Group) Line(p *i18n.Printer, joins bool) string {
+	return p.T("sketch.line", "title", g.Title(p, joins), "names", p.List(report.Ranges(g.Names)), "runs",
+		p.List(g.Runs))
+}
+
+// Of makes the sketch.
+func Of(in Input, p *i18n.Printer) Sketch {
+	nodes := in.nodes()
+	s := Sketch{Stacked: stacked(nodes)}
+	for _, role := range []bundle.Role{bundle.LoadBalancer, bundle.ControlPlane, bundle.Etcd, bundle.Worker} {
+		g := Group{Role: role, Runs: in.runs(role, s.Stacked)}
+		for _, n := range nodes {
+			if n.Has(role) {
+				g.Names = append(g.Names, event.Clean(n.Name))
+				if n.fresh {
+					g.Fresh++
+				}
+			}
+		}
+		if len(g.Names) > 0 && (role != bundle.Etcd || !s.Stacked) {
+			s.Groups = append(s.Groups, g)
+		}
+	}
+	add := func(label, text string) {
+		if text != "" {
+			s.Rows = append(s.Rows, Row{p.T("sketch." + label), event.Clean(text)})
+		}
+	}
+	add("versions", in.versions(p))
+	if in.Member == nil && in.Cluster != nil {
+		c := in.Cluster
+		add("api", c.Endpoint)
+		add("pods", p.T("sketch.pods.is", "cidr", c.PodCIDR.String(), "plugin", c.NetworkPlugin))
+		add("services", p.T("sketch.services.is", "cidr", c.ServiceCIDR.String(), "dns", c.DNSAddr.String(), "domain",
+			c.DNSDomain))
+	}
+	if text := in.upload(p, nodes); text != "" {
+		add("upload", text)
+		if in.packages() {
+			s.Rows = append(s.Rows, Row{"", p.T("sketch.upload.packages")})
+		}
+	}
+	if in.Member == nil {
+		add("time", in.takes(p, len(nodes)))
+	}
+	return s
+}
+
+// node is a machine with what it will be.
+type node struct {
+	config.Machine
+	fresh bool
+}
+
+// nodes are the machines of the draft. Where none has the role, etcd runs on the control planes.
+func (in Input) nodes() []node {
+	external := len(in.Draft.With(bundle.Etcd)) > 0
+	var out []node
+	for _, m := range in.Draft.Machines {
+		n := node{Machine: m, fresh: in.Member == nil || !in.Member(m)}
+		if !external && m.Has(bundle.ControlPlane) {
+			n.Roles = append(slices.Clone(m.Roles), bundle.Etcd)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// stacked says whether etcd runs on the control planes and nowhere else.
+func stacked(nodes []node) bool {
+	return !slices.ContainsFunc(nodes, func(n node) bool { return n.Has(bundle.Etcd) != n.Has(bundle.ControlPlane) })
+}
+
+// runs are the components of a role. Their names are the same in all languages.
+func (in Input) runs(role bundle.Role, stacked bool) []string {
+	switch role {
+	case bundle.LoadBalancer:
+		return []string{"nginx :" + cmp.Or(in.Draft.BindPort, "8443")}
+	case bundle.ControlPlane:
+		out := []string{"kube-apiserver :6443"}
+		if stacked {
+			out = append(out, "etcd :2379")
+		}
+		return out
+	case bundle.Etcd:
+		return []string{"etcd :2379"}
+	}
+	return []string{"kubelet, " + in.Draft.Get("runtime")}
+}
+
+// versions are those of the components in the bundles, each once.
+func (in Input) versions(p *i18n.Printer) string {
+	var out []string
+	for _, m := range in.Bundles {
+		for _, c := range Components(m) {
+			if text := c.String(); c.Main && !slices.Contains(out, text) && in.uses(c) {
+				out = append(out, text)
+			}
+		}
+	}
+	return p.List(out)
+}
+
+// uses says whether the cluster runs a component: of several runtimes in a bundle one is chosen.
+func (in Input) uses(c Component) bool {
+	return c.Runtime == "" || c.Runtime == in.Draft.Get("runtime")
+}
+
+// Component is a part of a bundle that has a version of its own.
+type Component struct {
+	Name, Version string
+	Main          bool   // a person asks for its version first
+	Runtime       string // that it is; "" of what is none
+}
+
+// String is its name and its version.
+func (c Component) String() string { return strings.TrimSpace(c.Name + " " + c.Version) }
+
+// Components are those of a bundle: Kubernetes, etcd, the runtime, the network, DNS.
+func Components(m *bundle.Manifest) []Component {
+	out := []Component{{Name: "Kubernetes", Version: m.Kubernetes, Main: true}}
+	add := func(c Component) {
+		if !slices.ContainsFunc(out, func(o Component) bool { return o.Name == c.Name }) {
+			out = append(out, c)
+		}
+	}
+	runtimes := map[string]string{"containerd": "containerd", "containerd.io": "containerd", "docker": "docker",
+		"docker.io": "docker", "docker-ce": "docker", "docker-engine": "docker", "moby": "docker", "isulad": "isulad"}
+	for _, e := range m.Members {
+		switch rt := runtimes[strings.ToLower(e.Name)]; {
+		case e.Kind == bundle.Binary && e.Name == "etcd":
+			add(Component{Name: "etcd", Version: e.Version, Main: true})
+		case rt != "" && (e.Kind == bundle.Binary || e.Kind == bundle.Deb || e.Kind == bundle.RPM):
+			add(Component{Name: rt, Version: upstream(e.Version), Main: true, Runtime: rt})
+		case e.Kind == bundle.Binary && e.Name == "coredns":
+			add(Component{Name: "CoreDNS", Version: e.Version, Main: true})
+		case e.Kind == bundle.Addon:
+			add(Component{Name: addonName(e.Name), Version: e.Version, Main: true})
+		}
+	}
+	for _, im := range m.Images {
+		if repo, tag, _ := strings.Cut(path.Base(im.Name), ":"); repo == "coredns" {
+			add(Component{Name: "CoreDNS", Version: tag, Main: true})
+		}
+	}
+	return out
+}
+
+// upstream is a package's version without the epoch and the distribution's revision.
+func upstream(version string) string {
+	if at := strings.IndexByte(version, ':'); at >= 0 {
+		version = version[at+1:]
+	}
+	for _, sign := range []string{"~", "+", "-"} {
+		version, _, _ = strings.Cut(version, sign)
+	}
+	return version
+}
+
+// addonName is a manifest's name as people call what it installs: kube-flannel.yml is flannel.
+func addonName(file string) string {
+	for _, end := range []string{".yml", ".yaml"} {
+		file = strings.TrimSuffix(file, end)
+	}
+	return strings.TrimPrefix(file, "kube-")
+}
+
+// upload is how many bytes are sent: what the plan says, else what the manifests of the bundles say.
+func (in Input) upload(p *i18n.Printer, nodes []node) string {
+	bytes, ok := in.bytes(nodes)
+	total := int64(0)
+	type share struct{ least, most int64 }
+	var roles []bundle.Role
+	shares := map[bundle.Role]share{}
+	for i, n := range nodes {
+		if !n.fresh && bytes[i] == 0 {
+			continue
+		}
+		total += bytes[i]
+		role := first(n.Roles)
+		s, known := shares[role]
+		if !known {
+			roles, s = append(roles, role), share{bytes[i], bytes[i]}
+		}
+		shares[role] = share{min(s.least, bytes[i]), max(s.most, bytes[i])}
+	}
+	if !ok {
+		return ""
+	}
+	if total == 0 {
+		return p.T("sketch.upload.none")
+	}
+	var parts []string
+	for _, role := range roles {
+		s := shares[role]
+		if s.most == 0 {
+			continue
+		}
+		text := report.Size(s.least)
+		if low, high := text, report.Size(s.most); low != high {
+			text = p.T("sketch.upload.range", "least", low, "most", high)
+		}
+		parts = append(parts, p.T("sketch.upload.node."+string(role), "size", text))
+	}
+	key := "sketch.upload.about"
+	if in.Planned {
+		key = "sketch.upload.is"
+	}
+	return p.T(key, "total", report.Size(total), "each", p.List(parts))
+}
+
+// first is the role that decides most of what a node gets.
+func first(roles []bundle.Role) bundle.Role {
+	for _, r := range []bundle.Role{bundle.ControlPlane, bundle.Worker, bundle.Etcd} {
+		if slices.Contains(roles, r) {
+			return r
+		}
+	}
+	return bundle.LoadBalancer
+}
+
+// bytes are those that are sent to each of the nodes; false: nobody knows.
+func (in Input) bytes(nodes []node) ([]int64, bool) {
+	out := make([]int64, len(nodes))
+	if in.Planned {
+		for i, n := range nodes {
+			for _, x := range in.Plan {
+				if x.Node == n.Name {
+					out[i] = x.Upload
+				}
+			}
+		}
+		return out, true
+	}
+	if in.Member != nil || len(in.Bundles) == 0 {
+		return out, false
+	}
+	for i, n := range nodes {
+		at := slices.IndexFunc(in.Bundles, func(m *bundle.Manifest) bool {
+			return m.Arch == cmp.Or(n.Arch, "amd64")
+		})
+		if at < 0 {
+			return out, false
+		}
+		out[i] = sent(in.Bundles[at], n.Roles)
+	}
+	return out, true
+}
+
+// sent is how many bytes a node with the roles gets of a bundle, packages apart: which of them it lacks it says itself.
+func sent(m *bundle.Manifest, roles []bundle.Role) int64 {
+	total := int64(0)
+	for _, e := range m.Needs(roles...) {
+		if m.Target(e) != "" {
+			total += e.Size
+		}
+	}
+	for _, im := range m.ImagesFor(roles...) {
+		total += im.Size
+	}
+	return total
+}
+
+// packages says whether nodes choose packages from the bundles.
+func (in Input) packages() bool {
+	return slices.ContainsFunc(in.Bundles, func(m *bundle.Manifest) bool { return len(m.Install) > 0 })
+}
+
+// takes is what is known of how long an install takes: what earlier ones on this control host took. A number is an
+// expectation only where one of them had about as many nodes.
+func (in Input) takes(p *i18n.Printer, nodes int) string {
+	if len(in.Past) == 0 || nodes == 0 {
+		return p.T("sketch.time.unknown")
+	}
+	apart := func(x draft.Past) float64 {
+		return float64(max(x.Nodes, nodes)) / float64(max(1, min(x.Nodes, nodes)))
+	}
+	best := in.Past[0]
+	for _, x := range in.Past {
+		if apart(x) < apart(best) {
+			best = x
+		}
+	}
+	minutes := max(1, int(best.Took.Round(time.Minute).Minutes()))
+	kv := []string{"count", strconv.Itoa(best.Nodes), "took", report.Short(best.Took), "cluster", best.Cluster, "when",
+		best.At.Local().Format("2006-01-02"), "minutes", strconv.Itoa(minutes), "nodes", strconv.Itoa(nodes)}
+	if apart(best) <= 2 {
+		return p.T("sketch.time.about", kv...)
+	}
+	return p.T("sketch.time.other", kv...)
+}
