@@ -37,12 +37,24 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 	env.P = env.where(o.state).Printer(env.P.Lang())
 	if lineByLine(env, o.accessible) {
 		own := *env // its language may change
-		return lineui.Menu(ctx, lineTerminal(&own), lineServices(own.host(o.state)))
+		h := own.host(o.state)
+		svc, b := lineServices(h), newBuilds(ctx, env.Getenv, h.Path)
+		defer b.end()
+		svc.Builds = b
+		return lineui.Menu(ctx, lineTerminal(&own), svc)
 	}
 	h := env.host(o.state)
+	b := newBuilds(ctx, env.Getenv, h.Path)
+	defer b.end()
 	opt := screenOptions(env, o.ascii)
 	deps := &pages.Deps{S: h.Services(), Version: buildVersion()}
+	deps.S.Builds = b
 	deps.Install = func() frame.Page { return newCluster(ctx, h, deps) }
+	deps.InstallFrom = func(bundles []string) frame.Page {
+		p := newCluster(ctx, h, deps)
+		p.Built(bundles)
+		return p
+	}
 	deps.Add = func(c backend.Cluster) frame.Page { return addNodes(ctx, h, deps, c) }
 	err := ui.Run(ctx, pages.NewMenu(deps), opt, env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
@@ -93,7 +105,7 @@ func ascii(env *environment, flag bool) (yes, console bool) {
 }
 
 // newCluster is the wizard; what it has written is installed in a process of its own.
-func newCluster(ctx context.Context, h *controlhost.Host, deps *pages.Deps) frame.Page {
+func newCluster(ctx context.Context, h *controlhost.Host, deps *pages.Deps) *wizard.Page {
 	return wizard.New(ctx, onScreen(h.Draft(), deps))
 }
 
@@ -114,6 +126,7 @@ func onScreen(svc draft.Services, deps *pages.Deps) wizard.Services {
 	return wizard.Services{
 		Services: svc,
 		Beat:     func() time.Duration { return time.Second },
+		Build:    func(use func([]string)) frame.Page { return pages.NewTake(deps, use) },
 		Run: func(file string, of config.Draft) frame.Page {
 			own := *deps
 			launch := deps.S.Launch

@@ -20,6 +20,9 @@ func (o Offer) Key() string {
 			return strconv.Itoa(i)
 		}
 	}
+	if o.ID == "build" {
+		return "b"
+	}
 	return "w" // to watch, or decide about, what runs
 }
 
@@ -56,8 +59,8 @@ func Offers(clusters []Cluster) []Offer {
 	}
 	resume, status := of("resume", stopped, none), of("status", known, "menu.why.no-cluster")
 	all := []Offer{{ID: "install"}, {ID: "file"}, resume, of("add", idle, busy), of("remove", idle, busy),
-		{ID: "upgrade", Why: "menu.why.upgrade"}, of("cleanup", idle, busy), status, {ID: "bundle"},
-		{ID: "runs", Why: ran}}
+		{ID: "upgrade", Why: "menu.why.upgrade"}, of("cleanup", idle, busy), status, {ID: "build"},
+		{ID: "bundle"}, {ID: "runs", Why: ran}}
 	first := all[0]
 	switch {
 	case len(asks) > 0:

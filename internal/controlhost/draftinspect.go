@@ -134,8 +134,8 @@ func seenLook(m config.Machine, s phases.Machine, f *phases.Facts, findings []ev
 func (d *draftServices) bundlePlaces() []string {
 	home := d.h.home()
 	places := []string{
-		".", home, filepath.Join(home, ".eggo"), "/var/lib/eggo", "/opt", "/opt/eggo", "/srv", "/srv/eggo", "/mnt",
-		"/media",
+		".", "out", home, filepath.Join(home, ".eggo"), "/var/lib/eggo", "/opt", "/opt/eggo", "/srv", "/srv/eggo",
+		"/mnt", "/media",
 	}
 	for _, glob := range []string{"/mnt/*", "/media/*", "/media/*/*"} {
 		more, _ := filepath.Glob(glob) // its only error is a bad pattern

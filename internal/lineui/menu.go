@@ -141,9 +141,13 @@ func (m *menu) entries(clusters []backend.Cluster) []entry {
 		"watch": follow, "decide": follow, "install": free(m.install), "file": free(m.file), "resume": m.resume,
 		"add": m.add, "remove": m.remove,
 		"cleanup": m.cleanup, "status": m.status, "bundle": free(m.bundle), "runs": free(m.runs),
+		"build": free(m.build),
 	}
 	var out []entry
 	for _, o := range backend.Offers(clusters) {
+		if o.ID == "build" && m.svc.Builds == nil {
+			o.Why = "menu.why.later"
+		}
 		out = append(out, entry{id: o.ID, key: o.Key(), of: o.Of, why: o.Why, do: does[o.ID]})
 	}
 	return out

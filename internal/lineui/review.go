@@ -40,7 +40,7 @@ func (w *wizard) chooseBundle(ctx context.Context) error {
 func (w *wizard) findBundles(ctx context.Context) {
 	w.say("wizard.bundle.looking")
 	w.found = []draft.Bundle{}
-	w.svc.Bundles(ctx, nil, func(b draft.Bundle) {
+	w.svc.Bundles(ctx, w.built, func(b draft.Bundle) {
 		switch {
 		case b.Verified || b.Fault != nil:
 			w.found = append(w.found, b)
@@ -73,7 +73,8 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 		w.say("plain.no-bundle", "arch", arch)
 	}
 	if w.draft.Values[key] == "" && len(fit) > 0 {
-		w.change(func() { w.draft.Values[key] = fit[0] })
+		first := max(0, slices.IndexFunc(fit, func(path string) bool { return slices.Contains(w.built, path) }))
+		w.change(func() { w.draft.Values[key] = fit[first] })
 	}
 	for {
 		text, err := w.ask(ctx, w.t("plain.bundle", "arch", arch)+" ["+cmp.Or(w.draft.Values[key], w.t("wizard.unset"))+

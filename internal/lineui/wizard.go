@@ -30,6 +30,7 @@ type wizard struct {
 	at      int            // the step that is asked about
 	stored  config.Draft   // as it was kept last
 	found   []draft.Bundle // once they were looked for
+	built   []string       // of them: built just now
 	checked checkResult    // of the last preflight
 
 	// looks at machines go on while the person does; what they tell is said before the next question
@@ -74,9 +75,10 @@ func newWizard(m *menu, svc draft.Services) *wizard {
 	}
 }
 
-// newCluster asks for a new cluster and installs it.
-func newCluster(ctx context.Context, m *menu) error {
+// newCluster asks for a new cluster and installs it, from bundles that were built just now if there are any.
+func newCluster(ctx context.Context, m *menu, built ...string) error {
 	w := newWizard(m, m.svc.Draft())
+	w.built = built
 	w.steps = []step{
 		{"cluster", w.cluster}, {"login", w.howToLogIn}, {"nodes", w.machines}, {"networks", w.networks},
 		{"runtime", w.runtime}, {"bundle", w.chooseBundle}, {"extra", w.extra}, {"preflight", w.check},

@@ -72,18 +72,15 @@ func (p *Look) check() tea.Cmd {
 
 // Update implements frame.Page.
 func (p *Look) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
-	if p.verify.ch != nil && p.have {
-		c, result, done := p.verify.take(m)
-		if _, ok := result.(verified); ok && done {
-			p.checked = true
-		}
-		return c
-	}
 	c, result, done := p.take(m)
 	if got, ok := result.(backend.Bundle); ok && done {
 		p.got, p.have = got, true
 	}
-	return c
+	more, result, done := p.verify.take(m)
+	if _, ok := result.(verified); ok && done {
+		p.checked = true
+	}
+	return tea.Batch(c, more)
 }
 
 // Close implements frame.Closer.

@@ -21,6 +21,7 @@ type Menu struct {
 	at       string // the entry under the cursor
 	moved    bool   // the person has chosen it
 	rows     []spot
+	net      network // asked when the entry that needs it is looked at
 }
 
 type spot struct {
@@ -63,7 +64,21 @@ func (p *Menu) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 	if list, ok := result.([]backend.Cluster); ok && done {
 		p.clusters, p.loaded = list, true
 	}
-	return c
+	return tea.Batch(c, p.net.take(m))
+}
+
+// Close implements frame.Closer.
+func (p *Menu) Close() {
+	p.task.Close()
+	p.net.Close()
+}
+
+// look asks for a network when the person looks at what needs one: nothing is sent before.
+func (p *Menu) look() tea.Cmd {
+	if p.at != "build" || p.net.asked || p.d.S.Builds == nil {
+		return nil
+	}
+	return p.net.ask(p.d.S.Builds, backend.Build{})
 }
 
 // goOn is where what was cut off on a cluster goes on.
@@ -136,6 +151,8 @@ func (p *Menu) page(id string) func() frame.Page {
 		return func() frame.Page { return NewFile(d) }
 	case id == "bundle" && d.S.Bundle != nil:
 		return func() frame.Page { return NewBundle(d) }
+	case id == "build" && d.S.Builds != nil:
+		return func() frame.Page { return NewMake(d, "make.use", d.installFrom) }
 	case id == "runs":
 		return func() frame.Page { return NewRuns(d, "") }
 	}
@@ -157,7 +174,7 @@ func (p *Menu) move(n int) func() tea.Cmd {
 	return func() tea.Cmd {
 		list := p.entries()
 		p.at, p.moved = list[min(max(0, p.index(list)+n), len(list)-1)].id, true
-		return nil
+		return p.look()
 	}
 }
 
@@ -205,7 +222,7 @@ func (p *Menu) Click(_, y int, _ *frame.Env) tea.Cmd {
 		}
 		p.at, p.moved = s.id, true
 	}
-	return nil
+	return p.look()
 }
 
 // Bare implements frame.Bare: the menu has a head of its own.

@@ -196,6 +196,9 @@ func (p *Menu) says(e *frame.Env, x entry, w, most int, whole bool) []string {
 			}
 		}
 	}
+	if x.id == "build" && p.net.asked {
+		out = append(append(out, ""), p.net.says(e, w)...)
+	}
 	if p.fault != nil {
 		out = append(append(out, ""), told(e, p.fault, w)...)
 	}

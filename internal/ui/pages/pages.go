@@ -23,10 +23,20 @@ type Deps struct {
 	S backend.Services
 	// Install is the page that makes a new cluster; nil: there is none.
 	Install func() frame.Page
+	// InstallFrom is Install with bundles that are to be installed from; nil: there is none.
+	InstallFrom func(bundles []string) frame.Page
 	// Add is the page that chooses the nodes to be added; nil: a plain one.
 	Add func(c backend.Cluster) frame.Page
 	// Version of the program, for the menu's head.
 	Version string
+}
+
+// installFrom leads to the wizard with bundles that were built; nobody wants to come back to their page.
+func (d *Deps) installFrom(bundles []string) tea.Cmd {
+	if d.InstallFrom == nil {
+		return frame.Send(frame.Home{})
+	}
+	return frame.Send(frame.Settle{Page: d.InstallFrom(bundles)})
 }
 
 // opened is a run with what its board needs.
@@ -116,6 +126,11 @@ func wrapped(st widget.Ink, text string, w int) []string {
 // told shows a fault: its sentence and its advice.
 func told(e *frame.Env, f *event.Fault, w int) []string {
 	text, next := e.P.Fault(f)
+	return toldIn(e, text, next, w)
+}
+
+// toldIn shows the sentence of a fault and its advice.
+func toldIn(e *frame.Env, text, next string, w int) []string {
 	out := wrapped(e.Theme.Bad, e.Theme.Glyphs.Failed+" "+text, w)
 	if next != "" {
 		out = append(out, wrapped(e.Theme.Text, e.Theme.Glyphs.Arrow+" "+next, w)...)

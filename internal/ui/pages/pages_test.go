@@ -195,6 +195,7 @@ func (w *world) deps() *Deps {
 			progress(1, 2)
 			return nil
 		},
+		Builds: &builder{end: whole()},
 	}}
 }
 
@@ -637,7 +638,7 @@ func FuzzPages(f *testing.F) {
 	f.Add(uint64(3), uint16(400), uint16(120))
 	keys := []string{"enter", "esc", "up", "down", "left", "right", "pgup", "pgdown", "home", "end", "backspace",
 		"space", "?", "L", "/", "e", "p", "r", "v", "y", "n", "1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "节",
-		"x", "M"}
+		"x", "M", "b", "tab"}
 	f.Fuzz(func(t *testing.T, seed uint64, w, h uint16) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		width, height := 80, 24

@@ -37,7 +37,8 @@ type (
 		signer backend.Signer
 		answer chan<- bool
 	}
-	doneMsg struct {
+	movedMsg struct{ to any }
+	doneMsg  struct {
 		result any
 		err    error
 	}
@@ -45,6 +46,11 @@ type (
 
 // start begins; the page gets what it says through take.
 func (t *task) start(what event.Msg, f func(ctx context.Context, ask backend.Asker) (any, error)) tea.Cmd {
+	return t.show(what, func(ctx context.Context, to *teller) (any, error) { return f(ctx, to) })
+}
+
+// show is start for what shows how far it is.
+func (t *task) show(what event.Msg, f func(ctx context.Context, to *teller) (any, error)) tea.Cmd {
 	ctx, cancel := context.WithCancel(context.Background()) // ends when the page is left: Close
 	ch := make(chan tea.Msg)
 	t.Close() // of what was asked before, nobody wants to know any more
@@ -64,7 +70,7 @@ func (t *task) next(ctx context.Context) tea.Cmd {
 	return func() tea.Msg {
 		select {
 		case m := <-ch:
-			return taskMsg{ctx, m}
+			return taskMsg{ctx, t, m}
 		case <-ctx.Done():
 			return nil
 		}
@@ -82,21 +88,25 @@ func (t *task) after(ctx context.Context, answer func()) tea.Cmd {
 
 type taskMsg struct {
 	ctx context.Context
+	of  *task
 	msg tea.Msg
 }
 
-// take handles what the task says; done is true once, with the result, when it ended well.
+// take handles what the task says; done is true once, with the result, when it ended well. Before, the result is how
+// far it is.
 func (t *task) take(m tea.Msg) (c tea.Cmd, result any, done bool) {
 	tm, ok := m.(taskMsg)
 	if !ok {
 		return nil, nil, false
 	}
-	if tm.ctx.Err() != nil { // of a task that was given up
+	if tm.of != t || tm.ctx.Err() != nil { // of another task, or of one that was given up
 		return nil, nil, false
 	}
 	switch m := tm.msg.(type) {
 	case doingMsg:
 		t.doing = m.what
+	case movedMsg:
+		return t.next(tm.ctx), m.to, false
 	case secretMsg: // nothing more is taken until there is an answer
 		return frame.Send(frame.Prompt{
 			Title: event.M("ask.title.secret"), Lines: []event.Msg{m.what}, Secret: true, Word: "ask.word.give",
@@ -191,6 +201,9 @@ func (t *teller) send(ctx context.Context, m tea.Msg) bool {
 	}
 	return false
 }
+
+// moved shows how far the task is.
+func (t *teller) moved(to any) { t.send(t.ctx, movedMsg{to}) }
 
 // Doing implements backend.Asker.
 func (t *teller) Doing(what event.Msg) { t.send(t.ctx, doingMsg{what}) }

@@ -81,7 +81,7 @@ func (b *bundles) look() tea.Cmd {
 			paths[i] = filepath.Join(filepath.Dir(p.target()), path)
 		}
 	}
-	paths = slices.DeleteFunc(paths, func(s string) bool { return s == "" })
+	paths = slices.DeleteFunc(append(paths, p.built...), func(s string) bool { return s == "" })
 	for _, x := range p.bundles {
 		if !slices.Contains(paths, x.Path) {
 			paths = append(paths, x.Path)
@@ -117,8 +117,9 @@ func (p *Page) found(x draft.Bundle, _ *frame.Env) tea.Cmd {
 					fit = append(fit, o)
 				}
 			}
-			if len(fit) == 1 && x.Verified && fit[0].Path == x.Path {
-				p.draft.Values[key] = fit[0].Path
+			only := len(fit) == 1 || slices.Contains(p.built, x.Path) // who built it wants it
+			if only && x.Verified && slices.ContainsFunc(fit, func(o draft.Bundle) bool { return o.Path == x.Path }) {
+				p.draft.Values[key] = x.Path
 				changed = true
 			}
 		}
@@ -288,6 +289,14 @@ func (b *bundles) addPath(paths ...string) tea.Cmd {
 	})
 }
 
+// build leads to the page that builds bundles.
+func (b *bundles) build() tea.Cmd {
+	return frame.Send(frame.Push{Page: b.p.svc.Build(b.p.Built)})
+}
+
+// Built takes bundles that were built just now: they are chosen before others that fit.
+func (p *Page) Built(files []string) { p.built = append(p.built, files...) }
+
 func (b *bundles) click(_, y int, _ *frame.Env) tea.Cmd {
 	if y < 0 || y >= len(b.rows) || b.rows[y] < 0 {
 		return nil
@@ -305,7 +314,7 @@ func (b *bundles) keys(e *frame.Env) []frame.Binding {
 			return nil
 		}}}
 	}
-	return []frame.Binding{
+	keys := []frame.Binding{
 		{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose", Do: b.choose},
 		{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.on", Do: func() tea.Cmd {
 			if x, ok := b.now(); ok && x.Manifest != nil &&
@@ -321,4 +330,8 @@ func (b *bundles) keys(e *frame.Env) []frame.Binding {
 		{Keys: []string{"down", "j"}, Do: func() tea.Cmd { b.at++; return nil }, Help: true},
 		{Keys: []string{"u"}, Word: "wizard.key.undo", Do: func() tea.Cmd { return b.p.undo(e) }},
 	}
+	if b.p.svc.Build != nil {
+		keys = append(keys, frame.Binding{Keys: []string{"b"}, Word: "wizard.key.build", Do: b.build, Now: true})
+	}
+	return keys
 }

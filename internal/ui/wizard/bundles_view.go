@@ -60,6 +60,9 @@ func (b *bundles) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		for _, l := range wrapped(e.P.T("wizard.bundle.none"), w-2) {
 			put(-1, "  "+t.Dim.Render(l))
 		}
+		if b.p.svc.Build != nil {
+			put(-1, "", "  "+t.Key.Render("b")+" "+t.Text.Render(widget.Cut(e.P.T("wizard.bundle.build"), w-4, g.Cut)))
+		}
 	}
 	var foot []string
 	var cursor *tea.Cursor

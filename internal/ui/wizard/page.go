@@ -63,7 +63,8 @@ type Page struct {
 	probes   context.CancelFunc
 	probeCtx context.Context // of the probes that are under way
 	bundles  []draft.Bundle
-	shrinks  bool // the last key took something away from what stands in a field
+	built    []string // of them: built just now
+	shrinks  bool     // the last key took something away from what stands in a field
 
 	textOf config.Draft // whose text is what drafted gives
 	text   string
@@ -263,6 +264,10 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 		p.looked(m)
 	case draft.Bundle:
 		return p.found(m, e)
+	case frame.Back: // of the page that builds bundles
+		if b, is := p.steps[p.at].(*bundles); is && !b.busy {
+			return b.look()
+		}
 	}
 	for _, s := range p.steps {
 		if u, ok := s.(interface {

@@ -19,6 +19,8 @@ type Services struct {
 	draft.Services
 	// Run is the page that installs what was written, or lets the new machines join.
 	Run func(file string, d config.Draft) frame.Page
+	// Build is the page that builds bundles and has use take them; nil: there is none.
+	Build func(use func(files []string)) frame.Page
 	// Beat is how often what is waited for moves on the screen; nil: it does not.
 	Beat func() time.Duration
 	// After sends the message when the time is over; nil is the clock's own.
