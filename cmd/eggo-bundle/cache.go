@@ -13,8 +13,8 @@ import (
 
 func newCache(env *environment) *cobra.Command {
 	p := env.P
-	cmd := &cobra.Command{Use: "cache", SuggestionsMinimumDistance: 2, Short: p.T("bundle.cli.cache.short"),
-		Args: cli.UnknownCommand}
+	cmd := cli.Group(&cobra.Command{Use: "cache", SuggestionsMinimumDistance: 2, Short: p.T("bundle.cli.cache.short"),
+		Args: cli.UnknownCommand})
 	dir := cmd.PersistentFlags().String("cache", "", p.T("bundle.cli.flag.cache"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(newCacheSize(env, dir), newCachePrune(env, dir))

@@ -7,21 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/cli"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 func newCertsCmd(env *environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "certs", Short: env.P.T("cli.certs.short"), Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetOut(env.Stderr)
-			if err := cmd.Help(); err != nil {
-				return err
-			}
-			return reported(event.ClassUsage, "usage")
-		}}
+	cmd := group(env, "certs", env.P.T("cli.certs.short"))
 	cmd.AddCommand(newCertsListCmd(env), newCertsRenewCmd(env))
 	return cmd
 }

@@ -16,14 +16,7 @@ import (
 )
 
 func newEtcdCmd(env *environment) *cobra.Command {
-	cmd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.etcd.short"), Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetOut(env.Stderr)
-			if err := cmd.Help(); err != nil {
-				return err
-			}
-			return reported(event.ClassUsage, "usage")
-		}}
+	cmd := group(env, "etcd", env.P.T("cli.etcd.short"))
 	cmd.AddCommand(newEtcdSnapshotCmd(env), newEtcdRestoreCmd(env))
 	return cmd
 }

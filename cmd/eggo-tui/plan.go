@@ -82,7 +82,7 @@ func newPlanDeleteCmd(env *environment) *cobra.Command {
 
 func newPlanCertsCmd(env *environment) *cobra.Command {
 	var o runOptions
-	certs := &cobra.Command{Use: "certs", Short: env.P.T("cli.plan.renew"), Args: cli.NoArguments}
+	certs := group(env, "certs", env.P.T("cli.plan.renew"))
 	renew := &cobra.Command{Use: "renew", Short: env.P.T("cli.plan.renew"), Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return plan(cmd.Context(), env, o, func(c request.Common) (request.Request, error) {
@@ -97,7 +97,7 @@ func newPlanCertsCmd(env *environment) *cobra.Command {
 
 func newPlanEtcdCmd(env *environment) *cobra.Command {
 	var o runOptions
-	etcd := &cobra.Command{Use: "etcd", Short: env.P.T("cli.plan.restore"), Args: cli.NoArguments}
+	etcd := group(env, "etcd", env.P.T("cli.plan.restore"))
 	restore := &cobra.Command{Use: "restore " + env.P.T("cli.arg.file"), Short: env.P.T("cli.plan.restore"),
 		Args: cli.Exactly(env.P.T("cli.arg.file")),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -97,6 +97,21 @@ func printError(env *environment, err error) {
 	}
 }
 
+// group is a command that only holds others.
+func group(env *environment, use, short string) *cobra.Command {
+	return cli.Group(&cobra.Command{Use: use, Short: short, Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return needsCommand(env, cmd) }})
+}
+
+// needsCommand shows the help of a command that was called without one of those below it.
+func needsCommand(env *environment, cmd *cobra.Command) error {
+	cmd.SetOut(env.Stderr)
+	if err := cmd.Help(); err != nil {
+		return err
+	}
+	return reported(event.ClassUsage, "usage")
+}
+
 // newRootCmd makes the program's command with all its verbs.
 func newRootCmd(env *environment) *cobra.Command {
 	p := env.P
@@ -113,11 +128,7 @@ func newRootCmd(env *environment) *cobra.Command {
 			if screen(env) || lineByLine(env, o.accessible) {
 				return menu(cmd.Context(), env, o)
 			}
-			cmd.SetOut(env.Stderr)
-			if err := cmd.Help(); err != nil {
-				return err
-			}
-			return reported(event.ClassUsage, "usage")
+			return needsCommand(env, cmd)
 		},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}

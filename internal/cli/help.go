@@ -119,6 +119,15 @@ func preset(f *pflag.Flag) string {
 	}
 }
 
+// Group says of a command that it does nothing without one of those below it: its help shows no call without one.
+func Group(cmd *cobra.Command) *cobra.Command {
+	cmd.Annotations = map[string]string{groups: ""}
+	return cmd
+}
+
+// groups annotates the commands that only hold others.
+const groups = "eggo-group"
+
 // useLine is how a command is called.
 func useLine(cmd *cobra.Command, p *i18n.Printer) string {
 	line := cmd.UseLine()
@@ -133,7 +142,7 @@ func usage(cmd *cobra.Command, p *i18n.Printer) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, p.T("cli.help.usage"))
 	below := cmd.HasAvailableSubCommands()
-	if cmd.Runnable() {
+	if _, group := cmd.Annotations[groups]; cmd.Runnable() && !group {
 		fmt.Fprintln(&b, "  "+useLine(cmd, p))
 	}
 	if below {
