@@ -247,6 +247,6 @@ func TestDocker(t *testing.T) {
 		other, err := s.Vary(file, "changed.yaml", "runtime: docker\n", "runtime: containerd\n")
 		must(t, "deploy.yaml", err)
 		refused := try(t, s, 5, "deploy", "-f", other)
-		must(t, "another runtime is refused", refused.Has("deploy.yaml says containerd"))
+		must(t, "another runtime is refused", refused.Has("deploy.yaml has containerd"))
 	})
 }

@@ -311,7 +311,7 @@ func TestAFindingIsMended(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "10.0.0.[10-11]")
 	uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
-	uitest.Has(t, a, "1 error blocks the installation", "correct its architecture")
+	uitest.Has(t, a, "1 error blocks the installation", "use detected architecture")
 	uitest.Keys(t, a, "enter")
 	if p.draft.Machines[1].Arch != "arm64" {
 		t.Error(p.draft.Machines)
