@@ -40,8 +40,14 @@ func (m *menu) build(ctx context.Context) error {
 	}
 	if len(end.Bundles) == 0 {
 		m.say("make.failed")
-		for _, f := range end.Faults {
-			m.fault(f)
+		for i, f := range end.Faults {
+			text, next := m.p.FaultIn("form", f)
+			if i+1 < len(end.Faults) {
+				if _, then := m.p.FaultIn("form", end.Faults[i+1]); then == next {
+					next = "" // the next one has the same advice
+				}
+			}
+			m.complain(event.Error, text+" ("+f.Code+")", next)
 		}
 		m.say("make.kept")
 		return nil

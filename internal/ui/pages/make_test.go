@@ -102,11 +102,15 @@ func whole() backend.BuildEnd {
 }
 
 func broken() backend.BuildEnd {
-	return backend.BuildEnd{Faults: []*event.Fault{
+	var missing []*event.Fault // with the same advice
+	for _, name := range []string{"kube-apiserver", "kube-proxy", "kubectl", "etcd"} {
+		missing = append(missing, event.NewFault(event.ClassFailed, "fetch.dns", errors.New("no such host"), "what",
+			name, "url", "https://dl.k8s.io/"+name, "host", "dl.k8s.io"))
+	}
+	return backend.BuildEnd{Faults: append(missing,
 		event.NewFault(event.ClassFailed, "fetch.not-found", nil, "what", "kubelet", "url",
 			"https://dl.k8s.io/kubelet"),
-		event.NewFault(event.ClassFailed, "build.no-space", nil, "file", "/srv/eggo/out/eggo-amd64.tar.gz"),
-	}}
+		event.NewFault(event.ClassFailed, "build.no-space", nil, "file", "/srv/eggo/out/eggo-amd64.tar.gz"))}
 }
 
 func maker(b *builder) *Make {

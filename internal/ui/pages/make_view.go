@@ -159,13 +159,17 @@ func (p *Make) underWay(e *frame.Env, w, h int) []string {
 	case p.progress.Resolving:
 		step = "make.step.resolving"
 	}
-	l := new(widget.Line).Until(w).Add(t.Busy, g.Running+" "+e.P.T(step))
+	out = append(out, t.Busy.Render(widget.Cut(g.Running+" "+e.P.T(step), w, g.Cut)))
 	if n := p.progress.Sources; n > 0 {
-		l.Space(2).Add(t.Dim, e.P.T("make.sources", "count", fmt.Sprint(n), "cached", fmt.Sprint(p.progress.Cached)))
+		out = append(out, "  "+t.Dim.Render(widget.Cut(e.P.T("make.sources", "count", fmt.Sprint(n), "cached",
+			fmt.Sprint(p.progress.Cached)), w-2, g.Cut)))
 	}
-	out = append(out, l.String(), "")
+	out = append(out, "")
 	total := p.progress.Total
-	if total.Label == "" {
+	switch {
+	case p.progress.Resolving:
+		total.Label = e.P.T("bundle.cli.resolving")
+	case total.Label == "":
 		total.Label = e.P.T("bundle.cli.total")
 	}
 	out = append(out, p.bar(e, total, w, true))
@@ -237,12 +241,13 @@ func (p *Make) bar(e *frame.Env, r backend.BuildRow, w int, main bool) string {
 	if r.Note != "" {
 		return l.Space(2).Add(t.Warn, e.P.T(r.Note)).String()
 	}
-	if wide > 0 {
-		part := 0.0
-		if r.Total > 0 {
-			part = float64(r.Done) / float64(r.Total)
-		}
-		l.Space(2).Raw(widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, wide, part))
+	switch {
+	case wide == 0:
+	case r.Total < 0:
+		l.Space(2 + wide)
+	default:
+		l.Space(2).Raw(widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, wide, float64(r.Done)/float64(max(1,
+			r.Total))))
 	}
 	bytes := report.Amount(r.Done)
 	if r.Total >= 0 {
@@ -295,12 +300,44 @@ func (p *Make) built(e *frame.Env, w int) []string {
 func (p *Make) failed(e *frame.Env, w int) []string {
 	out := append(p.head(e, w), e.Theme.Bad.Render(widget.Cut(e.Theme.Glyphs.Failed+" "+e.P.T("make.failed"), w,
 		e.Theme.Glyphs.Cut)), "")
-	for i, f := range p.end.Faults {
-		if i > 0 {
-			out = append(out, "")
-		}
-		text, next := e.P.FaultIn("form", f)
-		out = append(out, toldIn(e, text, next, w)...)
+	for _, next := range p.advice(e) {
+		out = append(append(out, p.causes(e, next, w)...), "")
 	}
-	return append(append(out, ""), wrapped(e.Theme.Dim, e.P.T("make.kept"), w)...)
+	return append(out, wrapped(e.Theme.Dim, e.P.T("make.kept"), w)...)
+}
+
+// advice is what is to be done about the faults, each once.
+func (p *Make) advice(e *frame.Env) []string {
+	var out []string
+	for _, f := range p.end.Faults {
+		if _, next := e.P.FaultIn("form", f); !slices.Contains(out, next) {
+			out = append(out, next)
+		}
+	}
+	return out
+}
+
+// mostCauses is how many faults with the same advice are shown: a server that is not there fails all that it has.
+const mostCauses = 3
+
+// causes are the faults with an advice.
+func (p *Make) causes(e *frame.Env, next string, w int) []string {
+	var out []string
+	n := 0
+	for _, f := range p.end.Faults {
+		text, own := e.P.FaultIn("form", f)
+		if own != next {
+			continue
+		}
+		if n++; n <= mostCauses {
+			out = append(out, toldIn(e, text, "", w)...)
+		}
+	}
+	if n > mostCauses {
+		out = append(out, e.Theme.Dim.Render("  "+e.P.T("bundle.cli.note.more", "count", fmt.Sprint(n-mostCauses))))
+	}
+	if next != "" {
+		out = append(out, wrapped(e.Theme.Text, e.Theme.Glyphs.Arrow+" "+next, w)...)
+	}
+	return out
 }
