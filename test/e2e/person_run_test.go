@@ -14,12 +14,6 @@ import (
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
 
-// fill takes every byte that is left on a node's disk, those that are kept for root too.
-const fill = `free=$(($(stat -f -c '%f * %S' /)))
-until fallocate -l $free /var/log/full 2>/dev/null; do free=$((free - 1048576)); done
-cat /dev/zero >/var/log/full-too 2>/dev/null
-df -h /`
-
 // beginSaved begins a run from the menu with a deploy.yaml of three machines that lies in the person's home. more is
 // text at its end.
 func beginSaved(x *terminal, cluster string, nodes []stand.Node, more ...string) {
@@ -53,7 +47,7 @@ func TestAPersonMendsAFullDisk(t *testing.T) {
 			return ok && e.Step == "infrastructure.packages/n2"
 		})
 	})
-	out, err := s.Lab.Run(ctx, "n2", fill)
+	out, err := s.FillDisk(ctx, "n2")
 	must(t, "fill the disk", err)
 	s.Say("n2's disk is full:\n%s", out)
 
@@ -74,7 +68,7 @@ func TestAPersonMendsAFullDisk(t *testing.T) {
 	s.Say("== the person makes room, from a shell on n2")
 	x.press("x")
 	x.see(time.Minute, "root@n2")
-	x.write("rm /var/log/full /var/log/full-too && df -h / && exit")
+	x.write(stand.Free + " && df -h / && exit")
 	x.press("Enter")
 	x.see(time.Minute, "n2: action required")
 	for i := range wanted {
