@@ -1,6 +1,6 @@
 // Command story records what eggo-tui demo plays: an install on five nodes of the lab during which the disk of a worker
-// fills up. Once the run asks about the step that failed, the other nodes go on for a while, the disk is freed and the
-// step is retried. What names this machine is replaced (see scrub). It runs on one Linux machine as root:
+// fills up while a package is unpacked. When the run asks about the step that failed, the disk is freed; the other nodes
+// go on for a while before the step is retried. What names this machine is replaced (see scrub). It runs on one Linux machine as root:
 //
 //	go run ./test/e2e/cmd/story
 //
@@ -30,7 +30,9 @@ import (
 
 const (
 	cluster = "demo"
-	worker  = "worker-2" // whose disk fills up
+	worker  = "worker-2"                          // whose disk fills up
+	step    = "infrastructure.packages/" + worker // that fails
+	moment  = "Unpacking containerd "             // what it prints when the disk fills up: this takes seconds
 	// patience is how long the run waits for the decision: the other nodes go on meanwhile.
 	patience = 20 * time.Second
 )
@@ -50,21 +52,20 @@ func nodes() []named {
 }
 
 func main() {
-	step := flag.String("step", "infrastructure.load-images", "the step during which the disk of "+worker+" fills up")
 	dir := flag.String("dir", filepath.Join("bin", "story"), "where the bundle and the state directory are made")
 	log := flag.String("log", "", "the log of a run that was recorded before")
 	out := flag.String("o", filepath.Join("assets", "demo", "install.jsonl.gz"), "the recording")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *dir, *step, *log, *out); err != nil {
+	if err := run(ctx, *dir, *log, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "story:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // the one deferred call was made above
 	}
 }
 
-func run(ctx context.Context, dir, step, log, out string) error {
+func run(ctx context.Context, dir, log, out string) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func run(ctx context.Context, dir, step, log, out string) error {
 		return err
 	}
 	if log == "" {
-		if log, err = install(ctx, s, step); err != nil {
+		if log, err = install(ctx, s); err != nil {
 			return err
 		}
 		s.Say("the log as it was: %s", log)
@@ -94,7 +95,7 @@ func run(ctx context.Context, dir, step, log, out string) error {
 }
 
 // install makes the run on new nodes, and says where its log is.
-func install(ctx context.Context, s *stand.Stand, step string) (string, error) {
+func install(ctx context.Context, s *stand.Stand) (string, error) {
 	defer func() { _ = s.Lab.Down(context.WithoutCancel(ctx), true) }()
 	if err := errors.Join(s.Lab.Down(ctx, true), os.RemoveAll(s.State())); err != nil {
 		return "", err
@@ -108,7 +109,7 @@ func install(ctx context.Context, s *stand.Stand, step string) (string, error) {
 	if err := s.Lab.Up(ctx, len(nodes())); err != nil {
 		return "", err
 	}
-	log, err := record(ctx, s, step+"/"+worker)
+	log, err := record(ctx, s)
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +118,7 @@ func install(ctx context.Context, s *stand.Stand, step string) (string, error) {
 }
 
 // record installs the cluster, has a disk fill up on the way, frees it, and gives the event log.
-func record(ctx context.Context, s *stand.Stand, step string) ([]byte, error) {
+func record(ctx context.Context, s *stand.Stand) ([]byte, error) {
 	var list []stand.Node
 	var names []string
 	for _, n := range nodes() {
@@ -135,7 +136,7 @@ func record(ctx context.Context, s *stand.Stand, step string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = fillAndFree(ctx, s, step)
+	err = fillAndFree(ctx, s)
 	if err != nil {
 		_ = r.Signal(syscall.SIGINT)
 	}
@@ -146,11 +147,11 @@ func record(ctx context.Context, s *stand.Stand, step string) ([]byte, error) {
 	return s.LastRun(cluster)
 }
 
-// fillAndFree fills the disk when the step has begun, and has it retried when it was asked about.
-func fillAndFree(ctx context.Context, s *stand.Stand, step string) error {
+// fillAndFree fills the disk while the step runs, frees it when the step has failed, and has it retried.
+func fillAndFree(ctx context.Context, s *stand.Stand) error {
 	if err := until(ctx, s, func(r event.Record) bool {
-		e, ok := r.Event.(event.StepStarted)
-		return ok && e.Step == step
+		e, ok := r.Event.(event.Output)
+		return ok && e.Step == step && strings.HasPrefix(e.Line, moment)
 	}); err != nil {
 		return err
 	}
@@ -166,13 +167,13 @@ func fillAndFree(ctx context.Context, s *stand.Stand, step string) error {
 		return err
 	}
 	s.Say("%s is asked about", step)
+	if err := s.FreeDisk(ctx, "n5"); err != nil {
+		return err
+	}
 	select {
 	case <-time.After(patience):
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-	if err := s.FreeDisk(ctx, "n5"); err != nil {
-		return err
 	}
 	dirs, err := filepath.Glob(filepath.Join(s.State(), cluster, "runs", "*"))
 	if err != nil || len(dirs) != 1 {
