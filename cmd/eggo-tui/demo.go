@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"time"
@@ -13,15 +12,17 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/lineui"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
+// demoSpeed is how fast the demo plays if nothing else is said.
+const demoSpeed = 4.0
+
 func newDemoCmd(env *environment) *cobra.Command {
-	speed, ascii, lines := 8.0, false, false
+	speed, ascii, lines := demoSpeed, false, false
 	cmd := &cobra.Command{Use: "demo", Short: env.P.T("cli.demo.short"), Long: env.P.T("cli.demo.long"),
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), env, speed, ascii, lines) }}
@@ -40,23 +41,37 @@ func demo(ctx context.Context, env *environment, speed float64, ascii, lines boo
 	if speed <= 0 {
 		return event.NewFault(event.ClassUsage, "usage.replay", nil)
 	}
-	z, err := gzip.NewReader(bytes.NewReader(assets.DemoRun()))
+	board, err := demoBoard(speed, time.Now)
 	if err != nil {
 		return err
 	}
-	past := backend.NewPrinted(recorded{journal.NewReader(z, "install.jsonl")})
-	replay := backend.NewReplay(past, speed, time.Now)
 	if lines {
-		return lineui.Play(ctx, lineTerminal(env), backend.Board{Feed: replay, Replay: replay}, env.P.T("demo.note"))
+		return lineui.Play(ctx, lineTerminal(env), board, env.P.T("demo.note"))
 	}
-	page := runview.New(backend.Board{Feed: replay, Replay: replay, NodeLog: past.NodeLog})
 	opt := screenOptions(env, ascii)
-	opt.Note = cmp.Or(opt.Note, i18n.NewPrinter(opt.Lang).T("demo.note"))
-	err = ui.Run(ctx, page, opt, env.Stdin, env.Stdout)
+	if opt.Note != "" { // it matters more
+		board.Note = ""
+	}
+	err = ui.Run(ctx, runview.New(board), opt, env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err
+}
+
+// demoBoard is the recorded install, for a viewer to decide about what failed in it.
+func demoBoard(speed float64, now func() time.Time) (backend.Board, error) {
+	z, err := gzip.NewReader(bytes.NewReader(assets.DemoRun()))
+	if err != nil {
+		return backend.Board{}, err
+	}
+	return backend.NewStory(recorded{journal.NewReader(z, "install.jsonl")}, speed, now), nil
+}
+
+// withDemo are the services with the demo.
+func withDemo(s backend.Services) backend.Services {
+	s.Demo = func(context.Context) (backend.Board, error) { return demoBoard(demoSpeed, time.Now) }
+	return s
 }
 
 // recorded is the run of the demo: there is nothing on this machine that its advice could be about.

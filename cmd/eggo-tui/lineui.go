@@ -32,7 +32,7 @@ func lineTerminal(env *environment) lineui.Terminal {
 // lineServices are what the menu line by line stands on.
 func lineServices(h *controlhost.Host) lineui.Services {
 	return lineui.Services{
-		Services: h.Services(), Path: h.Path, Joining: h.Joining, Draft: h.Draft,
+		Services: withDemo(h.Services()), Path: h.Path, Joining: h.Joining, Draft: h.Draft,
 		Usual: func() string {
 			if usual := controlhost.UsualConfig(h.Getenv); exists(usual) {
 				return usual

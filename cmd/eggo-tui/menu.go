@@ -47,7 +47,7 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 	b := newBuilds(ctx, env.Getenv, h.Path)
 	defer b.end()
 	opt := screenOptions(env, o.ascii)
-	deps := &pages.Deps{S: h.Services(), Version: buildVersion()}
+	deps := &pages.Deps{S: withDemo(h.Services()), Version: buildVersion()}
 	deps.S.Builds = b
 	deps.Install = func() frame.Page { return newCluster(ctx, h, deps) }
 	deps.InstallFrom = func(bundles []string) frame.Page {

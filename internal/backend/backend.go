@@ -30,6 +30,8 @@ type Services struct {
 	List func(ctx context.Context, dir string, suffix []string) (string, []Entry, error)
 	// Check reads a deploy.yaml and says what is wrong with it.
 	Check func(ctx context.Context, file string) (Checked, error)
+	// Demo plays a recorded run to show the program. It needs nothing of this machine.
+	Demo func(ctx context.Context) (Board, error)
 	// Bundle reads the manifest of a bundle, and Verify every byte of it.
 	Bundle func(ctx context.Context, path string) (Bundle, error)
 	Verify func(ctx context.Context, path string, progress func(done, total int64)) error

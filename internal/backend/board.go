@@ -23,6 +23,11 @@ type Board struct {
 	Feed Feed
 	// Replay is Feed when the run is over and plays again; its keys are shown then.
 	Replay *Replay
+	// Story: the run is played to show the program (see NewStory). A failure can be retried there; what else could be
+	// done about one on a cluster is shown, and is not available.
+	Story bool
+	// Note is a key of i18n for what the footer says at first; "": nothing.
+	Note string
 	// NodeLog opens what a machine has printed; nil: the board keeps to the last lines. The caller closes what it
 	// opened in Close.
 	NodeLog func(host string) (NodeLog, error)

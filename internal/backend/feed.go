@@ -3,7 +3,6 @@ package backend
 import (
 	"errors"
 	"io"
-	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -56,78 +55,3 @@ func (f *Live) Take(n int) ([]event.Record, error) {
 	}
 	return out, nil
 }
-
-// Replay plays a run that is over, at a speed that may be changed while it plays.
-type Replay struct {
-	From Records
-	Now  func() time.Time
-	// Alive says whether more may come; nil: what there is is all.
-	Alive func() bool
-
-	speed  float64
-	paused bool
-	next   *event.Record
-	clock  time.Time // of the run
-	real   time.Time // when the run's clock was last moved
-	done   bool
-}
-
-// idleMost is how long a replay stands still when nothing happened in the run.
-const idleMost = 3 * time.Second
-
-// NewReplay plays at the speed: 1 is as it was.
-func NewReplay(from Records, speed float64, now func() time.Time) *Replay {
-	return &Replay{From: from, Now: now, speed: speed}
-}
-
-// Take implements Feed.
-func (f *Replay) Take(n int) ([]event.Record, error) {
-	now := f.Now()
-	if !f.real.IsZero() && !f.paused && !f.clock.IsZero() {
-		f.clock = f.clock.Add(time.Duration(float64(now.Sub(f.real)) * f.speed))
-	}
-	f.real = now
-	var out []event.Record
-	for len(out) < n {
-		if f.next == nil {
-			r, err := f.From.Next()
-			if errors.Is(err, io.EOF) && f.Alive != nil && f.Alive() {
-				return out, nil
-			}
-			if errors.Is(err, io.EOF) {
-				f.done = true
-				return out, io.EOF
-			}
-			if err != nil {
-				return out, err
-			}
-			f.next = &r
-		}
-		if f.clock.IsZero() {
-			f.clock = f.next.Time
-		}
-		if gap := f.next.Time.Sub(f.clock); gap > 0 {
-			if gap > time.Duration(float64(idleMost)*f.speed) {
-				f.clock = f.next.Time.Add(-time.Duration(float64(idleMost) * f.speed))
-			}
-			return out, nil
-		}
-		out, f.next = append(out, *f.next), nil
-	}
-	return out, nil
-}
-
-// Clock is the time in the run that is shown.
-func (f *Replay) Clock() time.Time { return f.clock }
-
-// Pause stops and goes on.
-func (f *Replay) Pause() { f.paused = !f.paused }
-
-// Paused says whether it stands still.
-func (f *Replay) Paused() bool { return f.paused }
-
-// Speed changes the speed by a factor, between a quarter and 64 times.
-func (f *Replay) Speed(factor float64) { f.speed = min(64, max(0.25, f.speed*factor)) }
-
-// Factor is the speed.
-func (f *Replay) Factor() float64 { return f.speed }

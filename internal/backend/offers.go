@@ -20,8 +20,11 @@ func (o Offer) Key() string {
 			return strconv.Itoa(i)
 		}
 	}
-	if o.ID == "build" {
+	switch o.ID {
+	case "build":
 		return "b"
+	case "demo":
+		return "d"
 	}
 	return "w" // to watch, or decide about, what runs
 }
@@ -60,7 +63,7 @@ func Offers(clusters []Cluster) []Offer {
 	resume, status := of("resume", stopped, none), of("status", known, "menu.why.no-cluster")
 	all := []Offer{{ID: "install"}, {ID: "file"}, resume, of("add", idle, busy), of("remove", idle, busy),
 		{ID: "upgrade", Why: "menu.why.upgrade"}, of("cleanup", idle, busy), status, {ID: "build"},
-		{ID: "bundle"}, {ID: "runs", Why: ran}}
+		{ID: "bundle"}, {ID: "runs", Why: ran}, {ID: "demo"}}
 	first := all[0]
 	switch {
 	case len(asks) > 0:

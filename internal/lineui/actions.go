@@ -38,6 +38,16 @@ func (m *menu) show(ctx context.Context, q backend.Query) error {
 	return nil
 }
 
+// demo tells the run that the program carries with it to be shown.
+func (m *menu) demo(ctx context.Context) error {
+	b, err := m.svc.Demo(ctx)
+	if err != nil {
+		return err
+	}
+	m.say("demo.note")
+	return stayed(newRunView(m.conversation, b).follow(ctx))
+}
+
 func (m *menu) install(ctx context.Context) error { return newCluster(ctx, m) }
 
 func (m *menu) status(ctx context.Context, c backend.Cluster) error {

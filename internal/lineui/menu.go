@@ -141,7 +141,7 @@ func (m *menu) entries(clusters []backend.Cluster) []entry {
 		"watch": follow, "decide": follow, "install": free(m.install), "file": free(m.file), "resume": m.resume,
 		"add": m.add, "remove": m.remove,
 		"cleanup": m.cleanup, "status": m.status, "bundle": free(m.bundle), "runs": free(m.runs),
-		"build": free(m.build),
+		"build": free(m.build), "demo": free(m.demo),
 	}
 	var out []entry
 	for _, o := range backend.Offers(clusters) {

@@ -106,7 +106,9 @@ func newRunView(p *conversation, opt backend.Board) *runView {
 }
 
 // live says whether the run goes on and can be reached.
-func (r *runView) live() bool { return r.opt.Control != nil && !r.over && r.state.Ended == nil }
+func (r *runView) live() bool {
+	return r.opt.Control != nil && r.opt.Replay == nil && !r.over && r.state.Ended == nil
+}
 
 // follow is over when the run is, or when the person has left (errLeft).
 func (r *runView) follow(ctx context.Context) error {
@@ -167,7 +169,7 @@ func (r *runView) arm() {
 		r.disarm()
 	}
 	r.halt, r.disarm = nil, func() {}
-	if r.term.Interrupts != nil && r.opt.Control != nil {
+	if r.term.Interrupts != nil && r.opt.Control != nil && r.opt.Replay == nil {
 		r.halt, r.disarm = r.term.Interrupts()
 	}
 }
@@ -291,124 +293,6 @@ func (r *runView) pick(ctx context.Context, list []choice, def string, still fun
 		}
 		r.say("plain.no-such", "text", text)
 	}
-}
-
-// ask tells of a failure and asks what becomes of it. What the other machines do meanwhile is told afterwards.
-func (r *runView) ask(ctx context.Context, q *runstate.Question) error {
-	r.out.back = true
-	defer func() { r.out.back = false; r.out.flush() }()
-	k := asked{q.Step.ID, q.Try}
-	still := func() bool { return slices.Contains(r.state.Open, q) }
-	for {
-		r.failure("ui.fail.title", q.Step, q.Fault, q.Lines, q.Try)
-		do, err := r.pick(ctx, r.fates(q), "ui.fail.later", still)
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return r.detach()
-			}
-			return err
-		}
-		switch do {
-		case "":
-			if !r.over && r.state.Ended == nil {
-				r.say("plain.run.decided")
-			}
-			return nil
-		case "q":
-			if err := r.leave(ctx); err != nil {
-				return err
-			}
-			continue
-		case "ui.fail.log":
-			r.log(q.Step.Host, 100)
-			continue
-		case "ui.fail.shell":
-			r.shell(q.Step.Host)
-			continue
-		case "ui.fail.edit":
-			r.fault(r.edit())
-			if !r.again {
-				continue
-			}
-		case "ui.fail.abort":
-			r.say("ui.fail.abort-text")
-			yes, err := r.pick(ctx, r.choices("ui.fail.abort", "plain.back"), "plain.back", still)
-			if err != nil {
-				return err
-			}
-			if yes != "ui.fail.abort" {
-				continue
-			}
-			err = r.opt.Control.Decide(k.step, event.Abort)
-			r.fault(err)
-		case "ui.fail.later":
-			r.say("plain.run.later")
-		default:
-			err := r.opt.Control.Decide(k.step, map[string]event.Decision{"ui.fail.retry": event.TryAgain,
-				"ui.fail.skip": event.LeaveOut}[do])
-			if err != nil {
-				r.fault(err)
-				continue
-			}
-		}
-		r.told[k] = true
-		if r.again {
-			for _, o := range r.state.Open {
-				r.told[asked{o.Step.ID, o.Try}] = true
-			}
-		}
-		return nil
-	}
-}
-
-// fates are what can become of a failure.
-func (r *runView) fates(q *runstate.Question) []choice {
-	list := r.choices("ui.fail.retry")
-	if r.opt.Edit != nil {
-		list = append(list, r.choices("ui.fail.edit")...)
-	}
-	if host := q.Step.Host; host != "" {
-		list = append(list, choice{"ui.fail.skip", r.t("ui.fail.skip", "node", event.Clean(host))})
-		if r.opt.Shell != nil {
-			list = append(list, choice{"ui.fail.shell", r.t("ui.fail.shell", "node", event.Clean(host))})
-		}
-		list = append(list, r.choices("ui.fail.log")...)
-	}
-	return append(list, r.choices("ui.fail.abort", "ui.fail.later")...)
-}
-
-// failure says what is known of one: machine, step, command, exit code, last lines, what is likely and what helps.
-func (r *runView) failure(title string, st *runstate.Step, f event.Fault, lines []runstate.Line, try int) {
-	p := r.p
-	step := p.Msg(st.Title)
-	if try > 1 {
-		step = p.T("ui.fail.try", "step", step, "try", fmt.Sprint(try))
-	}
-	text, next := p.Fault(&f)
-	out := []string{"", p.T(title, "node", r.name(st.Host))}
-	field := func(key, text string) {
-		if text = strings.TrimSpace(text); text != "" {
-			out = append(out, p.T(key)+": "+event.Clean(text))
-		}
-	}
-	field("ui.fail.step", step)
-	field("ui.fail.what", text)
-	field("ui.fail.command", f.Args["command"])
-	field("ui.fail.exit", f.Args["status"])
-	if cause, do, ok := report.Likely(&f, lines); ok {
-		field("ui.fail.likely", p.Msg(cause))
-		next = p.Msg(do)
-	}
-	field("ui.fail.do", next)
-	if len(lines) == 0 {
-		out = append(out, p.T("ui.fail.silent"))
-	} else {
-		out = append(out, p.T("ui.fail.lines")+":")
-	}
-	for _, l := range lines {
-		out = append(out, "  "+event.Clean(l.Text))
-	}
-	r.print(out...)
 }
 
 func (r *runView) name(host string) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
+	"github.com/eggo-k8s/eggo/internal/ui/runview"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -82,31 +83,43 @@ func (p *Launch) Title(e *frame.Env) string { return e.P.T("launch.title") }
 type Opening struct {
 	quiet
 	task
-	d      *Deps
-	ref    backend.Ref
-	replay float64
+	d    *Deps
+	ref  backend.Ref
+	open func(ctx context.Context) (opened, error)
 }
 
 // NewOpening opens a run.
 func NewOpening(d *Deps, r backend.Ref, replay float64) *Opening {
-	return &Opening{d: d, ref: r, replay: replay}
+	return &Opening{d: d, ref: r, open: func(ctx context.Context) (opened, error) { return d.open(ctx, r, replay) }}
+}
+
+// NewDemo opens the run that the program carries with it to be shown.
+func NewDemo(d *Deps) *Opening {
+	return &Opening{d: d, open: func(ctx context.Context) (opened, error) {
+		o, err := d.S.Demo(ctx)
+		return opened{o: o}, err
+	}}
 }
 
 // Init implements frame.Page.
 func (p *Opening) Init(*frame.Env) tea.Cmd {
-	d, ref, replay := p.d, p.ref, p.replay
+	open := p.open
 	return p.task.start(event.M("launch.open"), func(ctx context.Context, _ backend.Asker) (any, error) {
-		return d.open(ctx, ref, replay)
+		return open(ctx)
 	})
 }
 
 // Update implements frame.Page.
 func (p *Opening) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 	c, result, done := p.take(m)
-	if x, ok := result.(opened); ok && done {
-		return frame.Send(frame.Replace{Page: p.d.Run(x.ref, x.o)})
+	x, ok := result.(opened)
+	switch {
+	case !ok || !done:
+		return c
+	case x.o.Story:
+		return frame.Send(frame.Replace{Page: runview.New(x.o)})
 	}
-	return c
+	return frame.Send(frame.Replace{Page: p.d.Run(x.ref, x.o)})
 }
 
 // Keys implements frame.Page.

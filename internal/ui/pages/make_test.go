@@ -157,7 +157,7 @@ func TestGoldensOfABuild(t *testing.T) {
 			d := w.deps()
 			d.S.Builds = &builder{net: noNetwork()}
 			a := begin(t, NewMenu(d), s.Lang, s.ASCII, s.W, s.H)
-			uitest.Keys(t, a, "end", "up", "up")
+			uitest.Keys(t, a, "end", "up", "up", "up")
 			return a
 		},
 	} {
@@ -304,7 +304,7 @@ func TestThereIsNoNetwork(t *testing.T) {
 	b := &builder{net: noNetwork(), end: whole()}
 	a := begin(t, NewMenu(maker(b).d), i18n.English, false, 100, 30)
 	uitest.Lacks(t, a, "No network.")
-	uitest.Keys(t, a, "end", "up", "up")
+	uitest.Keys(t, a, "end", "up", "up", "up")
 	uitest.Has(t, a, "No network.", "dl.k8s.io, github.com", "Build on a host with Internet access")
 	uitest.Keys(t, a, "up", "down")
 	if len(b.asked) != 1 {

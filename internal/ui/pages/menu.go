@@ -153,6 +153,8 @@ func (p *Menu) page(id string) func() frame.Page {
 		return func() frame.Page { return NewBundle(d) }
 	case id == "build" && d.S.Builds != nil:
 		return func() frame.Page { return NewMake(d, "make.use", d.installFrom) }
+	case id == "demo" && d.S.Demo != nil:
+		return func() frame.Page { return NewDemo(d) }
 	case id == "runs":
 		return func() frame.Page { return NewRuns(d, "") }
 	}

@@ -35,12 +35,13 @@ func (p *Menu) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	if h-len(out) > 2*len(list)+12 || beside && h-len(out) > 2*len(list)+4 {
 		gap = 1
 	}
+	tight := h-len(out)-len(list) < 10 // what the panel says needs the room
 	var rows []string
 	p.rows = p.rows[:0]
 	for i, x := range list {
 		p.rows = append(p.rows, spot{len(out) + len(rows), x.id})
 		rows = append(rows, p.entry(e, x, i == at, left))
-		if i == 0 || gap > 0 {
+		if i == 0 && !tight || gap > 0 {
 			rows = append(rows, "")
 		}
 	}

@@ -125,6 +125,10 @@ func (w *world) deps() *Deps {
 			l := records(list)
 			return backend.Board{Feed: &backend.Live{From: &l, Over: true}}, nil
 		},
+		Demo: func(context.Context) (backend.Board, error) {
+			l := records(list)
+			return backend.NewStory(&l, 1, func() time.Time { return now }), nil
+		},
 		Launch: func(ctx context.Context, s backend.Start, ask backend.Asker) (backend.Ref, error) {
 			ask.Doing(event.M("launch.greet", "done", "1", "total", "3"))
 			if w.fail != nil {

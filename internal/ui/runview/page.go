@@ -94,9 +94,12 @@ type (
 )
 
 // Init implements frame.Page.
-func (p *Page) Init(*frame.Env) tea.Cmd {
+func (p *Page) Init(e *frame.Env) tea.Cmd {
 	learn := p.opt.Usual
-	if learn == nil {
+	switch {
+	case p.opt.Note != "":
+		return tea.Batch(p.look(), frame.Send(frame.Note{Text: e.P.T(p.opt.Note)}))
+	case learn == nil:
 		return p.look()
 	}
 	return tea.Batch(p.look(), func() tea.Msg { return usualMsg{learn()} })

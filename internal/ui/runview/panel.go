@@ -85,6 +85,9 @@ func (p *Page) ring(e *frame.Env) tea.Cmd {
 	if p.log == nil && !p.panel.on && !p.filter.on {
 		p.panel.on, p.panel.at, p.panel.since = true, 0, e.Now()
 	}
+	if p.opt.Story {
+		return frame.Send(frame.Note{Text: e.P.T("demo.decide")})
+	}
 	return tea.Raw("\a")
 }
 
@@ -105,18 +108,21 @@ func (p *Page) choices(f board.Failure, e *frame.Env) []choice {
 	decide := func(d event.Decision) func() tea.Cmd { return func() tea.Cmd { return p.decide(f, d, e) } }
 	var list []choice
 	add := func(key, word string, text event.Msg, do func() tea.Cmd) {
+		if p.opt.Story && key != "r" && key != "l" {
+			do = func() tea.Cmd { return frame.Send(frame.Note{Text: e.P.T("demo.not-here")}) }
+		}
 		list = append(list, choice{frame.Binding{Keys: []string{key}, Word: word, Do: do}, text})
 	}
 	if f.Open && p.opt.Control != nil {
 		add("r", "ui.fail.retry", event.M("ui.fail.retry"), decide(event.TryAgain))
-		if p.opt.Edit != nil {
+		if p.opt.Edit != nil || p.opt.Story {
 			add("e", "ui.fail.edit", event.M("ui.fail.edit"), func() tea.Cmd { return p.edit(e) })
 		}
 		if f.Step.Host != "" {
 			add("s", "ui.key.skip", event.M("ui.fail.skip", "node", node), decide(event.LeaveOut))
 		}
 	}
-	if p.opt.Shell != nil && f.Step.Host != "" {
+	if (p.opt.Shell != nil || p.opt.Story) && f.Step.Host != "" {
 		add("x", "ui.key.shell", event.M("ui.fail.shell", "node", node), func() tea.Cmd { return p.shell(f.Step.Host) })
 	}
 	if f.Open && p.opt.Control != nil {
