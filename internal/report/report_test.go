@@ -145,7 +145,7 @@ func golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); d != "" {
-		t.Errorf("%s (go test -update writes it anew):\n%s", name, d)
+		t.Errorf("%s (go test -update writes it):\n%s", name, d)
 	}
 	if bytes.ContainsAny(got, "\x1b\r\t") {
 		t.Error("control characters reached the output")

@@ -2,73 +2,23 @@ package ui
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
-var start = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
-
-// records of a run with n machines, each of which prints a line a second for a minute.
-func records(n int) []event.Record {
-	var out []event.Record
-	add := func(sec float64, e event.Event) {
-		out = append(out, event.Record{Seq: uint64(len(out) + 1),
-			Time: start.Add(time.Duration(sec * float64(time.Second))), Event: e})
-	}
-	plan := event.PlanMade{Phases: []event.Phase{{ID: "infrastructure", Title: event.M("phase.infrastructure")}}}
-	for i := range n {
-		h := fmt.Sprintf("n%d", i)
-		plan.Hosts = append(plan.Hosts, event.Host{Name: h, Roles: []string{"worker"}})
-		plan.Steps = append(plan.Steps, event.Step{ID: "infrastructure.claim/" + h, Phase: "infrastructure", Host: h,
-			Title: event.M("step.infrastructure.claim", "node", h)})
-	}
-	add(0, event.RunStarted{Cluster: "c", Verb: "deploy"})
-	add(0, plan)
-	for _, s := range plan.Steps {
-		add(0, event.StepStarted{Step: s.ID, Try: 1})
-	}
-	for sec := range 60 {
-		for _, h := range plan.Hosts {
-			add(float64(sec), event.Output{Host: h.Name, Step: "infrastructure.claim/" + h.Name, Stream: "stdout",
-				Line: fmt.Sprint("second ", sec)})
-		}
-	}
-	for _, s := range plan.Steps {
-		add(61, event.StepEnded{Step: s.ID, Outcome: event.Changed, Took: time.Minute})
-	}
-	add(62, event.RunEnded{Outcome: event.Changed})
-	return out
-}
-
-// list is a log in memory.
-type list []event.Record
-
-func (l *list) Next() (event.Record, error) {
-	if len(*l) == 0 {
-		return event.Record{}, io.EOF
-	}
-	r := (*l)[0]
-	*l = (*l)[1:]
-	return r, nil
-}
-
 func watch(t testing.TB, n int) *App {
 	t.Helper()
-	l := list(records(n))
+	l := uitest.Log(uitest.Records(n))
 	a := New(runview.New(backend.Board{Feed: &backend.Live{From: &l, Over: true},
 		NodeLog: func(host string) (backend.NodeLog, error) {
 			if host == "n1" {
@@ -142,7 +92,7 @@ func FuzzKeysAndSizes(f *testing.F) {
 }
 
 func BenchmarkHundredMachines(b *testing.B) {
-	l := list(records(100))
+	l := uitest.Log(uitest.Records(100))
 	page := runview.New(backend.Board{Feed: &backend.Live{From: &l, Over: true}}).Still()
 	a := New(page, Options{Lang: i18n.English})
 	a.w, a.h = 200, 60
@@ -154,7 +104,7 @@ func BenchmarkHundredMachines(b *testing.B) {
 	})
 	b.Run("Update", func(b *testing.B) {
 		for b.Loop() { // a tenth of a second of 2,000 a second
-			for _, r := range records(100)[200:400] {
+			for _, r := range uitest.Records(100)[200:400] {
 				page.State().Apply(r)
 			}
 		}

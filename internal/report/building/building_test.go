@@ -231,6 +231,6 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-update writes it anew):\n%s", name, d)
+		t.Errorf("%s (-update writes it):\n%s", name, d)
 	}
 }

@@ -3,8 +3,6 @@ package board
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
-var update = flag.Bool("update", false, "write the goldens")
+var _ = flag.Bool("update", false, "write the goldens")
 
 var start = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 
@@ -118,7 +116,7 @@ func TestGoldens(t *testing.T) {
 					Theme: theme.New(theme.Options{Dark: true, ASCII: shape.ASCII}), Cursor: 1}
 				lines := b.Render(s, now, shape.W, shape.H)
 				fills(t, lines, shape.W, shape.H)
-				golden(t, name, ansi.Strip(strings.Join(lines, "\n"))+"\n")
+				uitest.GoldenText(t, ansi.Strip(strings.Join(lines, "\n"))+"\n", name)
 			})
 		}
 	}
@@ -134,27 +132,6 @@ func fills(t *testing.T, lines []string, w, h int) {
 		if got := ansi.StringWidth(l); got != w {
 			t.Errorf("line %d has %d cells, want %d: %q", i, got, w, ansi.Strip(l))
 		}
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got {
-		t.Errorf("the screen is another than %s (go test -update writes it anew):\n%s", file, got)
 	}
 }
 

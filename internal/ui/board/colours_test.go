@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 // The board as terminals of 16 and of 256 colours get it, with its escape sequences: cat shows the goldens. A healthy
@@ -21,7 +22,7 @@ func TestColourGoldens(t *testing.T) {
 					Cursor: 1}
 				lines := b.Render(s, now, 80, 24)
 				fills(t, lines, 80, 24)
-				golden(t, name, strings.Join(lines, "\n")+"\n")
+				uitest.GoldenText(t, strings.Join(lines, "\n")+"\n", name)
 				for _, l := range lines[:4] {
 					// the head, the bar and the phases of a run in which one node has failed, and nothing else
 					for _, red := range []string{"\x1b[31m", "\x1b[91m", "\x1b[1;31m", "\x1b[1;91m", "38;5;210m",

@@ -115,7 +115,7 @@ func everyScreen(t *testing.T, name string, n int, draw func(p *i18n.Printer, th
 		t.Run(file, func(t *testing.T) {
 			lines := draw(i18n.NewPrinter(s.Lang), theme.New(theme.Options{Dark: true, ASCII: s.ASCII}), s.W, s.H)
 			fills(t, lines, s.W, s.H)
-			golden(t, file, ansi.Strip(strings.Join(lines, "\n"))+"\n")
+			uitest.GoldenText(t, ansi.Strip(strings.Join(lines, "\n"))+"\n", file)
 		})
 	}
 }

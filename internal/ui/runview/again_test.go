@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 // all are the messages of a command.
@@ -41,7 +42,7 @@ func TestAnEditIsGoneOnWith(t *testing.T) {
 	e := &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{}),
 		Now: func() time.Time { return start }}
 	for _, again := range []bool{true, false} {
-		l := list(records(1))
+		l := uitest.Log(uitest.Records(1))
 		next := New(backend.Board{})
 		p := New(backend.Board{Feed: &backend.Live{From: &l}}).
 			Again(func() frame.Page { return next }).Still()

@@ -10,10 +10,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 // spun is a page that has read these records, and what it gets.
-func spun(list list, moves bool) (*Page, *frame.Env) {
+func spun(list uitest.Log, moves bool) (*Page, *frame.Env) {
 	p := New(backend.Board{Feed: &backend.Live{From: &list, Over: true}}).Still()
 	e := &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{}),
 		Now: func() time.Time { return start.Add(time.Minute) }, Moves: func() bool { return moves }}
@@ -26,8 +27,8 @@ func TestWhatRunsMoves(t *testing.T) {
 	if beat < time.Second/10 {
 		t.Errorf("%s between two frames", beat)
 	}
-	all := records(1)
-	frames := func(moves bool, some list) map[string]bool {
+	all := uitest.Records(1)
+	frames := func(moves bool, some uitest.Log) map[string]bool {
 		p, e := spun(nil, moves)
 		p.news(newsMsg{list: some}, e)
 		seen := map[string]bool{}
@@ -52,7 +53,7 @@ func TestWhatRunsMoves(t *testing.T) {
 // The screen is made of the log alone: who has watched the run, who came when it was over and who plays it again see
 // the same.
 func TestWhoComesLaterSeesTheSame(t *testing.T) {
-	all := records(4)
+	all := uitest.Records(4)
 	all = all[:len(all)-1] // in the middle of the last step: RunEnded shows the summary to who was there
 	watched, e := spun(nil, true)
 	for i, r := range all {

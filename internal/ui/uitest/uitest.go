@@ -189,7 +189,13 @@ var (
 // Golden compares the screen with testdata/NAME.golden; with -update it writes it.
 func Golden(t testing.TB, m tea.Model, name string) {
 	t.Helper()
-	got, file := screen(t, m)+"\n", filepath.Join("testdata", name+".golden")
+	GoldenText(t, screen(t, m)+"\n", name)
+}
+
+// GoldenText compares text with testdata/NAME.golden; with -update it writes it.
+func GoldenText(t testing.TB, got, name string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
 	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)
@@ -204,6 +210,6 @@ func Golden(t testing.TB, m tea.Model, name string) {
 		t.Fatal(err)
 	}
 	if string(want) != got {
-		t.Errorf("the screen is another than %s (go test -update writes it anew):\n%s", file, got)
+		t.Errorf("the screen is another than %s (go test -update writes it):\n%s", file, got)
 	}
 }
