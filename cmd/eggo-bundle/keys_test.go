@@ -3,14 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ptytest"
 )
 
 // TestAPassphraseIsTypedTwice: what cannot be meant is refused, and no key is made.
@@ -20,7 +17,7 @@ func TestAPassphraseIsTypedTwice(t *testing.T) {
 		{"horse", "hoarse", "keygen.different"},
 		{"horse", "horse", ""},
 	} {
-		person, terminal := newTerminal(t)
+		person, terminal := ptytest.New(t)
 		asked := make(chan string, 2)
 		env := &environment{Stdin: terminal, Stderr: prompts(asked), P: i18n.NewPrinter(i18n.English)}
 		go func() {
@@ -46,27 +43,4 @@ func (p prompts) Write(b []byte) (int, error) {
 		p <- string(b)
 	}
 	return len(b), nil
-}
-
-// newTerminal is a terminal, with the end at which a person sits. It takes what is typed before it is asked, too.
-func newTerminal(t *testing.T) (person io.Writer, terminal *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = master.Close() })
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = terminal.Close() })
-	return master, terminal
 }

@@ -5,15 +5,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/lineui/lineuitest"
+	"github.com/eggo-k8s/eggo/internal/ptytest"
 )
 
 func says(t *testing.T, text string, words ...string) {
@@ -92,13 +90,7 @@ func TestAnInterruptLineByLine(t *testing.T) {
 // What a person types as a password is not on the terminal; afterwards the terminal shows again what is typed.
 func TestAPasswordIsNotEchoed(t *testing.T) {
 	t.Parallel()
-	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip("this machine gives no terminals: ", err)
-	}
-	defer f.Close()
-	tty := slave(t, f)
-	defer tty.Close()
+	f, tty := ptytest.New(t)
 	env := &environment{P: i18n.NewPrinter(i18n.English), Stdin: tty, Stdout: tty,
 		Getenv: func(string) string { return "" }}
 	term := lineTerminal(env)
@@ -127,37 +119,6 @@ func TestAPasswordIsNotEchoed(t *testing.T) {
 		}
 		until(t, f, "geheim")
 	}
-}
-
-// slave is the other end of a pseudo-terminal.
-func slave(t *testing.T, master *os.File) *os.File {
-	t.Helper()
-	fd := descriptor(t, master)
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tty
-}
-
-// descriptor is that of a file whose reads keep their deadline, which they lose by Fd.
-func descriptor(t *testing.T, f *os.File) (fd int) {
-	t.Helper()
-	raw, err := f.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := raw.Control(func(n uintptr) { fd = int(n) }); err != nil {
-		t.Fatal(err)
-	}
-	return fd
 }
 
 // until reads what is on the terminal until a text is there.

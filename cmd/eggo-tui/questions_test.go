@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
+	"github.com/eggo-k8s/eggo/internal/ptytest"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 )
 
@@ -28,12 +29,7 @@ func atPTY(t *testing.T, args ...string) (*os.File, *exec.Cmd) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip("this machine gives no terminals: ", err)
-	}
-	t.Cleanup(func() { f.Close() })
-	tty := slave(t, f)
+	f, tty := ptytest.New(t)
 	defer tty.Close()
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), "LANG=C", "HOME="+t.TempDir())

@@ -54,17 +54,18 @@ var dependencies = map[string][]string{
 		"internal/config", "internal/bundle", "internal/event", "internal/i18n"},
 	"internal/ui": {"internal/backend", "internal/draft", "internal/sketch", "internal/document", "internal/runstate",
 		"internal/event", "internal/i18n", "internal/machines", "internal/report", "internal/config", "internal/bundle",
-		"internal/redact"},
+		"internal/redact", "internal/ptytest"},
 	"internal/phases": {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets",
 		"internal/engine", "internal/event", "internal/shell"},
 	"internal/operation": {"internal/config", "internal/bundle", "internal/pki", "internal/phases", "internal/engine",
 		"internal/journal", "internal/control", "internal/remote", "internal/runstate", "internal/redact",
 		"internal/exitcode", "internal/event", "internal/nodepath", "internal/shell"},
-	"assets":          {},
-	"internal/rules":  {},
-	"internal/redact": {},
-	"cmd":             nil, // anything: here all is wired together
-	"test":            nil, // anything: tests and their tools
+	"assets":           {},
+	"internal/rules":   {},
+	"internal/ptytest": {},
+	"internal/redact":  {},
+	"cmd":              nil, // anything: here all is wired together
+	"test":             nil, // anything: tests and their tools
 }
 
 // within lists, for a package inside a layer, the packages of its layer that it may import. One that is not here may

@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"golang.org/x/sys/unix"
 
+	"github.com/eggo-k8s/eggo/internal/ptytest"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -54,13 +53,7 @@ func machines(size int, end string) string {
 // is so many bytes.
 func atTerminal(t *testing.T, text string, size int) string {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip("this machine gives no terminals: ", err)
-	}
-	defer master.Close()
-	tty := slave(t, master)
-	defer tty.Close()
+	master, tty := ptytest.New(t)
 	got := &heard{begun: make(chan struct{}), whole: make(chan struct{}), size: size}
 	in := newInput(&counted{File: tty}).(*input)
 	terminal := in.terminalFile.(*counted)
@@ -81,22 +74,6 @@ func atTerminal(t *testing.T, text string, size int) string {
 		t.Error(err)
 	}
 	return got.text.String()
-}
-
-func slave(t *testing.T, master *os.File) *os.File {
-	t.Helper()
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tty
 }
 
 // counted is a terminal that knows how much was read of it.
