@@ -172,17 +172,24 @@ func (b *builder) client(arch string) *fetch.Client {
 // are joined.
 func Build(ctx context.Context, o Options) (*Result, error) {
 	b := newBuilder(&o)
+	return b.withCache(ctx, func() (*Result, error) {
+		if err := os.MkdirAll(b.Out, 0o755); err != nil {
+			return nil, writeFault(err, b.Out)
+		}
+		return b.build(ctx)
+	})
+}
+
+// withCache does the work while the cache is kept from being pruned. What fails once ctx has ended was interrupted.
+func (b *builder) withCache(ctx context.Context, work func() (*Result, error)) (*Result, error) {
+	var res *Result
 	release, err := b.useCache(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		defer release()
+		res, err = work()
 	}
-	defer release()
-	if err := os.MkdirAll(b.Out, 0o755); err != nil {
-		return nil, writeFault(err, b.Out)
-	}
-	res, err := b.build(ctx)
 	if err != nil && ctx.Err() != nil {
-		err = event.NewFault(event.ClassInterrupted, "interrupted", ctx.Err())
+		return nil, event.NewFault(event.ClassInterrupted, "interrupted", ctx.Err())
 	}
 	return res, err
 }
@@ -233,23 +240,17 @@ func (b *builder) useCache(ctx context.Context) (release func(), err error) {
 func Update(ctx context.Context, o Options) (*Result, error) {
 	b := newBuilder(&o)
 	b.Update = true
-	release, err := b.useCache(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	var old, next *lock.Lock
-	err = retried(func() (err error) { old, next, err = b.resolve(ctx); return err })
-	if err == nil {
-		err = b.writeLock(next)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			err = event.NewFault(event.ClassInterrupted, "interrupted", ctx.Err())
+	return b.withCache(ctx, func() (*Result, error) {
+		var old, next *lock.Lock
+		err := retried(func() (err error) { old, next, err = b.resolve(ctx); return err })
+		if err == nil {
+			err = b.writeLock(next)
 		}
-		return nil, err
-	}
-	return &Result{Lock: b.Lock, Moved: moved(old, next, b.Arches), Warnings: b.warnings}, nil
+		if err != nil {
+			return nil, err
+		}
+		return &Result{Lock: b.Lock, Moved: moved(old, next, b.Arches), Warnings: b.warnings}, nil
+	})
 }
 
 // together runs all tasks side by side and joins what went wrong, in the order of the tasks: a person wants to hear
