@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,12 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
+	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui"
+	"github.com/eggo-k8s/eggo/internal/ui/pages"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 // upstreamBuilds are builds whose spec and mirrors are those of a test's upstream, and their directory.
@@ -29,7 +35,7 @@ func upstreamBuilds(t *testing.T, u *buildtest.Upstream) (*builds, string) {
 			t.Fatal(err)
 		}
 	}
-	path := func(typed string) string { return filepath.Join(dir, typed) }
+	path := (&controlhost.Host{Dir: dir}).Path
 	b := newBuilds(t.Context(), func(string) string { return "" }, path)
 	b.spec = func(string) (*spec.Spec, error) { return spec.Load(filepath.Join(dir, "spec.yaml")) }
 	b.mirrors = func(string) (*fetch.Mirrors, error) { return fetch.ParseMirrors(u.Mirrors()) }
@@ -174,5 +180,19 @@ func TestTheOfferOfBuilds(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("%+v", o.Systems)
+	}
+}
+
+// From the menu on the screen to a bundle in the output directory.
+func TestTheMenuBuildsABundle(t *testing.T) {
+	b, dir := upstreamBuilds(t, buildtest.New(t))
+	deps := &pages.Deps{S: backend.Services{Builds: b}}
+	a := ui.New(pages.NewMenu(deps), ui.Options{Lang: i18n.English})
+	uitest.Run(t, a, a.Init())
+	uitest.Keys(t, a, "b", "end", "enter")
+	file := filepath.Join(dir, "out", "test-"+runtime.GOARCH+".tar.gz")
+	uitest.Has(t, a, "Built in", filepath.Base(file), "sha256", "Enter install a cluster")
+	if _, err := bundle.Verify(t.Context(), file, nil); err != nil {
+		t.Error(err)
 	}
 }

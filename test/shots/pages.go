@@ -38,6 +38,8 @@ func pageShots() []pageShot {
 	menu := func(d *pages.Deps) frame.Page { return pages.NewMenu(d) }
 	return []pageShot{
 		{name: "menu", page: menu, also: true},
+		{name: "build", page: building},
+		{name: "building", page: building, keys: []string{"enter", "down", "space", "tab", "tab", "tab", "enter"}},
 		{name: "help", page: func(d *pages.Deps) frame.Page { return pages.NewRuns(d, "") }, keys: []string{"?"}},
 		{name: "runs", page: func(d *pages.Deps) frame.Page { return pages.NewRuns(d, "") },
 			keys: []string{"down", "down"}},
@@ -162,6 +164,7 @@ func jumpDeps() *pages.Deps {
 			progress(1, 1)
 			return nil
 		},
+		Builds: builder{},
 	}}
 }
 

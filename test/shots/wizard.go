@@ -88,6 +88,8 @@ func stepKey(k string) tea.KeyPressMsg {
 		return tea.KeyPressMsg{Code: 'n', Mod: tea.ModCtrl}
 	case "tab":
 		return tea.KeyPressMsg{Code: tea.KeyTab}
+	case "space":
+		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
 	case "home":
 		return tea.KeyPressMsg{Code: tea.KeyHome}
 	}

@@ -274,7 +274,7 @@ func (p *Make) built(e *frame.Env, w int) []string {
 		if b.Unchanged {
 			size += "  " + e.P.T("make.unchanged")
 		}
-		out = append(out, t.Strong.Render(widget.Cut(event.Clean(b.Path), w, g.Cut)), "  "+t.Text.Render(size))
+		out = append(append(out, wrapped(t.Strong, event.Clean(b.Path), w)...), "  "+t.Text.Render(size))
 		if b.SHA256 != "" {
 			out = append(out, "  "+t.Dim.Render(widget.Cut("sha256 "+b.SHA256, w-2, g.Cut)))
 		}
@@ -289,7 +289,7 @@ func (p *Make) built(e *frame.Env, w int) []string {
 			out = append(out, "  "+t.Text.Render(l))
 		}
 	}
-	out = append(out, "", t.Dim.Render(widget.Cut(e.P.T("bundle.cli.lock", "file", event.Clean(end.Lock)), w, g.Cut)))
+	out = append(append(out, ""), wrapped(t.Dim, e.P.T("bundle.cli.lock", "file", event.Clean(end.Lock)), w)...)
 	if list := warned(e, end.Warnings, w); len(list) > 0 {
 		out = append(append(out, "", t.Strong.Render(e.P.T("bundle.cli.warnings"))), list...)
 	}
