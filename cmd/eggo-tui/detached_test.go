@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
@@ -35,29 +36,16 @@ func (p *person) HostKeys(_ context.Context, keys []backend.HostKey, _ backend.K
 }
 func (p *person) Doing(event.Msg) {}
 
-// nobody is a machine at which nothing listens.
-const nobody = `cluster-id: away
-username: ops
-masters: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
-nodes: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
-etcds: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
-service: {cidr: 10.32.0.0/16, dnsaddr: 10.32.0.10, gateway: 10.32.0.1, dns: {corednstype: pod, replicas: 1}}
-network: {podcidr: 10.244.0.0/16, plugin: flannel}
-runtime: containerd
-package-src: {type: tar.gz, x86src: /no/such/bundle.tar.gz}
-eggo: {password-from: prompt}
-`
-
 // A run that is begun on the screen is a process of its own: it gets the password that was asked for, and neither its
 // command line nor what it leaves on the disk has it; its log says how it ended, and the menu finds it.
 func TestARunOfItsOwn(t *testing.T) {
 	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
-	if err := os.WriteFile(file, []byte(nobody), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(operationtest.Nobody), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
-		Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: swift{}}
+		Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: operationtest.Swift{}}
 	d := env.host(state)
 	who := &person{}
 	start := backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}

@@ -24,6 +24,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	states "github.com/eggo-k8s/eggo/internal/operation/store"
 )
 
@@ -86,7 +87,7 @@ func playWith(t *testing.T, password string, full bool, flags ...string) *stage 
 	file := filepath.Join(t.TempDir(), "deploy.yaml")
 	_, port, _ := net.SplitHostPort(s.node.Addr().String())
 	text := strings.NewReplacer("port: 1,", "port: "+port+",", "eggo: {password-from: prompt}",
-		password).Replace(nobody)
+		password).Replace(operationtest.Nobody)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/ptytest"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
@@ -77,7 +78,7 @@ func TestQuestionsComeBeforeTheRun(t *testing.T) {
 		srv := remotetest.New(t, remotetest.WithUser("root", "open sesame"))
 		state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
 		text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",",
-			"username: ops", "username: root").Replace(nobody)
+			"username: ops", "username: root").Replace(operationtest.Nobody)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +109,7 @@ func TestARefusedHostKeyBeginsNoRun(t *testing.T) {
 	srv := remotetest.New(t, remotetest.WithUser("root", "x"))
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
 	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops",
-		"username: root", "eggo: {password-from: prompt}", "password: x").Replace(nobody)
+		"username: root", "eggo: {password-from: prompt}", "password: x").Replace(operationtest.Nobody)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func pair(t *testing.T) string {
 	}
 	second := "nodes: [{name: n2, ip: " + at[1] + " arch: amd64}, "
 	return strings.NewReplacer("127.0.0.1, port: 1,", at[0], "nodes: [", second, "username: ops", "username: root",
-		"eggo: {password-from: prompt}", "password: x").Replace(nobody)
+		"eggo: {password-from: prompt}", "password: x").Replace(operationtest.Nobody)
 }
 
 // Who is asked about host keys is asked about those of the machines that the verb talks to, and of no others.
@@ -169,7 +170,7 @@ func TestOnlyTheMachinesOfTheVerbAreAskedAbout(t *testing.T) {
 					t.Fatal(err)
 				}
 				write(filepath.Join(state, "away", store.ConfigName), pair(t))
-				write(file, strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1))
+				write(file, strings.Replace(operationtest.Nobody, "eggo: {password-from: prompt}", "password: x", 1))
 			}
 			f, cmd := atPTY(t, append(c.verb, "-f", file, "--state-dir", state)...)
 			defer func() {
@@ -221,7 +222,7 @@ func TestConfirmationsComeBeforeTheRun(t *testing.T) {
 			state := t.TempDir()
 			file := filepath.Join(t.TempDir(), "deploy.yaml")
 			text := strings.NewReplacer("eggo: {password-from: prompt}", "password: x",
-				"nodes: [", "nodes: [{name: n2, ip: 127.0.0.2, port: 1, arch: amd64}, ").Replace(nobody)
+				"nodes: [", "nodes: [{name: n2, ip: 127.0.0.2, port: 1, arch: amd64}, ").Replace(operationtest.Nobody)
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -249,8 +250,8 @@ func TestConfirmationsComeBeforeTheRun(t *testing.T) {
 func TestALockedClusterAsksNothing(t *testing.T) {
 	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
-	if err := os.WriteFile(file, []byte(strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1)),
-		0o600); err != nil {
+	text := strings.Replace(operationtest.Nobody, "eggo: {password-from: prompt}", "password: x", 1)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	store, err := journal.Open(state, "away")

@@ -14,13 +14,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/bundletest"
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
+	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
 // The scripts of testdata/script run this program, under both of its names, as a person would. The clock of their
 // operations is swift.
 func TestMain(m *testing.M) {
-	program := func() { os.Exit(realMain(swift{})) }
+	program := func() { os.Exit(realMain(operationtest.Swift{})) }
 	testscript.Main(m, map[string]func(){"eggo-tui": program, "eggo": program})
 }
 

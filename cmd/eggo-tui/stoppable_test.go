@@ -10,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
@@ -28,7 +29,7 @@ func TestASignalAfterAStopFromElsewhere(t *testing.T) {
 	_, port, _ := net.SplitHostPort(node.Addr().String())
 	file := filepath.Join(t.TempDir(), "deploy.yaml")
 	changes := strings.NewReplacer("port: 1,", "port: "+port+",", "eggo: {password-from: prompt}", "password: x")
-	text := changes.Replace(nobody)
+	text := changes.Replace(operationtest.Nobody)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

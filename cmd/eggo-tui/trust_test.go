@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
@@ -43,7 +44,8 @@ func signedBundle(t *testing.T) (file, deploy, fingerprint string) {
 	key, err := sign.Load(t.Context(), filepath.Join(dir, "key"), "", nil)
 	must(t, err)
 	armored, err := sign.Sign(t.Context(), key, sign.Namespace, strings.NewReader(string(a.Sums())))
-	text := strings.NewReplacer("/no/such/bundle.tar.gz", file, "eggo: {password-from: prompt}\n", "").Replace(nobody)
+	text := strings.NewReplacer("/no/such/bundle.tar.gz", file, "eggo: {password-from: prompt}\n", "").
+		Replace(operationtest.Nobody)
 	must(t, err, os.WriteFile(file+".sig", armored, 0o600), os.WriteFile(deploy, []byte(text), 0o600))
 	return file, deploy, pair.Fingerprint()
 }
@@ -66,7 +68,7 @@ func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
 		state := t.TempDir()
 		env := &environment{
 			Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"},
-			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: swift{},
+			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: operationtest.Swift{},
 		}
 		who := &decided{yes: yes}
 		launch := env.host(state).Services().Launch
@@ -161,7 +163,7 @@ func TestAYesIsANoToTheUnsigned(t *testing.T) {
 		must(t, os.WriteFile(deploy, []byte(both), 0o600))
 		env := &environment{
 			Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"},
-			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: swift{},
+			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: operationtest.Swift{},
 		}
 		state, who := t.TempDir(), &decided{yes: true}
 		launch := env.host(state).Services().Launch

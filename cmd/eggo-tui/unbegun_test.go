@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
+	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
@@ -20,8 +21,8 @@ import (
 func TestARunThatIsNotBegunLeavesNothing(t *testing.T) {
 	t.Parallel()
 	state, file := t.TempDir(), filepath.Join(t.TempDir(), "deploy.yaml")
-	must(t, os.WriteFile(file, []byte(strings.Replace(nobody, "eggo: {password-from: prompt}", "password: x", 1)),
-		0o600))
+	text := strings.Replace(operationtest.Nobody, "eggo: {password-from: prompt}", "password: x", 1)
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	no := errors.New("no")
 	d := local.Deps(local.Options{Root: state})
 	d.Opened = func(operation.Run) error { return no }

@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
+	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
@@ -31,7 +32,7 @@ func testHost(t *testing.T, root string, environment map[string]string) *Host {
 		Printer: func() *i18n.Printer { return i18n.NewPrinter(i18n.English) },
 		Deps: func() operation.Deps {
 			d := local.Deps(local.Options{Root: root, Home: getenv("HOME")})
-			d.Clock, d.Unattended, d.Asker = swift{}, true, nobodyThere{}
+			d.Clock, d.Unattended, d.Asker = operationtest.Swift{}, true, nobodyThere{}
 			return d
 		},
 	}
@@ -43,25 +44,6 @@ type nobodyThere struct{ operation.Asker }
 // Secret implements operation.Asker.
 func (nobodyThere) Secret(context.Context, operation.SecretQuestion) (string, error) {
 	return "", operation.ErrNobody
-}
-
-// swift is a clock on which pauses, as between the tries of a step, are a hundredth as long. What waits for something
-// outside, as for an answer, waits by the machine's clock still.
-type swift struct{}
-
-// Now implements operation.Clock.
-func (swift) Now() time.Time { return time.Now() }
-
-// Sleep implements operation.Clock.
-func (swift) Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d / 100)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // person answers what is asked on a screen.
@@ -85,7 +67,7 @@ func TestAPasswordIsAskedForOnce(t *testing.T) {
 	srv := remotetest.New(t, remotetest.WithUser("root", "open sesame"))
 	h := testHost(t, t.TempDir(), nil)
 	text := strings.NewReplacer("127.0.0.1, port: 1,", srv.IP+", port: "+strconv.Itoa(srv.Port)+",", "username: ops",
-		"username: root").Replace(nobody)
+		"username: root").Replace(operationtest.Nobody)
 	saved := filepath.Join(h.Root, "away", store.ConfigName)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700),
 		os.WriteFile(saved, []byte(text), 0o600)); err != nil {
@@ -111,19 +93,6 @@ func TestAPasswordIsAskedForOnce(t *testing.T) {
 		t.Errorf("asked for %v", who.secrets)
 	}
 }
-
-// nobody is a machine at which nothing listens.
-const nobody = `cluster-id: away
-username: ops
-masters: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
-nodes: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
-etcds: [{name: n1, ip: 127.0.0.1, port: 1, arch: amd64}]
-service: {cidr: 10.32.0.0/16, dnsaddr: 10.32.0.10, gateway: 10.32.0.1, dns: {corednstype: pod, replicas: 1}}
-network: {podcidr: 10.244.0.0/16, plugin: flannel}
-runtime: containerd
-package-src: {type: tar.gz, x86src: /no/such/bundle.tar.gz}
-eggo: {password-from: prompt}
-`
 
 // Who goes on with a run on the screen, after an edit or from the menu, has its limit and its hooks; failures are
 // decided on the board.

@@ -1,21 +1,19 @@
-package event
+package event_test
 
 import (
 	"testing"
 	"time"
-	"unsafe"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/event/eventtest"
 )
 
-// stepped is a reading of a clock whose time of day was set by d: what it measures is as before.
-func stepped(t time.Time, d time.Duration) time.Time {
-	type reading struct { // time.Time: seconds and nanoseconds of the day, and the monotonic reading
-		wall uint64
-		ext  int64
-		loc  *time.Location
-	}
-	r := (*reading)(unsafe.Pointer(&t)) //nolint:gosec // nothing else sets one without the other
-	r.wall += uint64(d/time.Second) << 30
-	return t
+// kept is what a bus has published.
+type kept []event.Record
+
+func (k *kept) Emit(r event.Record) error {
+	*k = append(*k, r)
+	return nil
 }
 
 // Between two records is the time that really passed, whatever becomes of the clock; that it was set is said once.
@@ -23,11 +21,11 @@ func TestTimeThatPassedIsWhatWasMeasured(t *testing.T) {
 	for _, by := range []time.Duration{15 * time.Second, -15 * time.Second, time.Hour, -24 * time.Hour} {
 		begin := time.Now()
 		passed, set := time.Duration(0), time.Duration(0)
-		m := &memory{}
-		bus := NewBus(func() time.Time { return stepped(begin.Add(passed), set) }, m)
+		var got kept
+		bus := event.NewBus(func() time.Time { return eventtest.Stepped(begin.Add(passed), set) }, &got)
 		publish := func() {
 			t.Helper()
-			if err := bus.Emit(PhaseStarted{"p"}); err != nil {
+			if err := bus.Emit(event.PhaseStarted{Phase: "p"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -38,11 +36,11 @@ func TestTimeThatPassedIsWhatWasMeasured(t *testing.T) {
 		publish()
 		var at []time.Time
 		var said []string
-		for i, r := range m.got {
+		for i, r := range got {
 			if r.Seq != uint64(i+1) {
 				t.Fatal("a gap")
 			}
-			if n, ok := r.Event.(Notice); ok {
+			if n, ok := r.Event.(event.Notice); ok {
 				said = append(said, n.Text.Key+" "+n.Text.Args["by"])
 				continue
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/event/eventtest"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/shell"
@@ -147,10 +148,9 @@ func machineObject(name, kubelet string) fields {
 // wantFault wants a fault with a code, on a node, whose cause has a word.
 func wantFault(t *testing.T, err error, code, host, cause string) *event.Fault {
 	t.Helper()
-	f := event.AsFault(err)
-	if f == nil || f.Code != code || f.Node != host || !strings.Contains(f.Cause, cause) {
-		t.Errorf("want %s on %q because of %q, got %+v", code, host, cause, f)
-		return &event.Fault{}
+	f := eventtest.Fault(t, err, code, cause)
+	if f.Node != host {
+		t.Errorf("%s on %q, not on %q", code, f.Node, host)
 	}
 	return f
 }

@@ -9,25 +9,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/event/eventtest"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
-
-// stepped is a reading of a clock whose time of day was set by d: what it measures is as before.
-func stepped(t time.Time, d time.Duration) time.Time {
-	type reading struct { // time.Time: seconds and nanoseconds of the day, and the monotonic reading
-		wall uint64
-		ext  int64
-		loc  *time.Location
-	}
-	r := (*reading)(unsafe.Pointer(&t)) //nolint:gosec // nothing else sets one without the other
-	r.wall += uint64(d/time.Second) << 30
-	return t
-}
 
 // The control host's clock is set while a connection is idle and while a command runs.
 func TestAClockThatIsSetCutsNothing(t *testing.T) {
@@ -42,7 +30,7 @@ func TestAClockThatIsSetCutsNothing(t *testing.T) {
 			select {
 			case <-step:
 				asked.Add(1)
-				now := stepped(time.Now(), by)
+				now := eventtest.Stepped(time.Now(), by)
 				if d := now.Sub(start); d < 0 || d > 10*time.Minute ||
 					now.Round(0).Sub(start.Round(0)).Abs() < 50*time.Minute {
 					panic("this version of Go keeps its times in another way")

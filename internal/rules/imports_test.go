@@ -54,7 +54,7 @@ var dependencies = map[string][]string{
 		"internal/config", "internal/bundle", "internal/event", "internal/i18n"},
 	"internal/ui": {"internal/backend", "internal/draft", "internal/sketch", "internal/document", "internal/runstate",
 		"internal/event", "internal/i18n", "internal/machines", "internal/report", "internal/config", "internal/bundle",
-		"internal/redact", "internal/ptytest"},
+		"internal/redact"},
 	"internal/phases": {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets",
 		"internal/engine", "internal/event", "internal/shell"},
 	"internal/operation": {"internal/config", "internal/bundle", "internal/pki", "internal/phases", "internal/engine",

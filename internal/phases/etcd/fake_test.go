@@ -341,14 +341,3 @@ func (m *member) MemberRemove(_ context.Context, q *pb.MemberRemoveRequest) (*pb
 	m.f.list = slices.Delete(m.f.list, i, i+1)
 	return &pb.MemberRemoveResponse{Header: &pb.ResponseHeader{}, Members: m.copies()}, nil
 }
-
-// wantFault wants a fault with a code whose cause has a word.
-func wantFault(t *testing.T, err error, code, cause string) *event.Fault {
-	t.Helper()
-	f := event.AsFault(err)
-	if f == nil || f.Code != code || !strings.Contains(f.Cause, cause) {
-		t.Errorf("want %s because of %q, got %v", code, cause, err)
-		return &event.Fault{}
-	}
-	return f
-}

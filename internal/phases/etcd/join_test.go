@@ -8,6 +8,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
+	"github.com/eggo-k8s/eggo/internal/event/eventtest"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
@@ -42,7 +43,7 @@ func TestMembersWithoutDataFormACluster(t *testing.T) {
 func TestNoClusterBeginsWhereNodesHaveJoinedOne(t *testing.T) {
 	f := newFake(t, "e1", "e1")
 	f.SetFact("e1", &facts.Facts{Joined: true})
-	if got := wantFault(t, f.do(t, "etcd.membership"), "etcd.data-lost", ""); got.Args["joined"] != "e1" {
+	if got := eventtest.Fault(t, f.do(t, "etcd.membership"), "etcd.data-lost", ""); got.Args["joined"] != "e1" {
 		t.Errorf("%+v", got)
 	}
 }

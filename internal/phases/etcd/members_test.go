@@ -9,6 +9,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event/eventtest"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
@@ -20,12 +21,12 @@ func TestTheNextMemberIsAskedWhenOneDoesNotAnswer(t *testing.T) {
 		t.Error(list, err)
 	}
 	_, err := f.List(t.Context(), "e3")
-	if got := wantFault(t, err, "etcd.no-quorum", ""); !got.Retry {
+	if got := eventtest.Fault(t, err, "etcd.no-quorum", ""); !got.Retry {
 		t.Error("nobody waits for it")
 	}
 	f.idle["e2"], f.idle["e3"] = true, true
 	_, err = f.List(t.Context())
-	wantFault(t, err, "etcd.no-quorum", "no member runs")
+	eventtest.Fault(t, err, "etcd.no-quorum", "no member runs")
 }
 
 func TestEveryMemberHasToAnswer(t *testing.T) {
@@ -34,7 +35,7 @@ func TestEveryMemberHasToAnswer(t *testing.T) {
 		t.Error(err)
 	}
 	f.sick["e2"] = true
-	got := wantFault(t, f.Health(t.Context()), "etcd.unhealthy", "")
+	got := eventtest.Fault(t, f.Health(t.Context()), "etcd.unhealthy", "")
 	if got.Node != "e2" || !got.Retry || got.Args["log"] != "last words" {
 		t.Errorf("%+v", got)
 	}
@@ -67,7 +68,7 @@ func TestMembersThatAreNotThere(t *testing.T) {
 	f := newFake(t, "e1 e2", "e2")
 	never := &pb.Member{ID: 2, PeerURLs: []string{"https://192.0.2.12:2380"}}
 	err := f.OthersReady(t.Context(), []*pb.Member{never}, nil)
-	if got := wantFault(t, err, "etcd.member-unwell", "never started"); !got.Retry {
+	if got := eventtest.Fault(t, err, "etcd.member-unwell", "never started"); !got.Retry {
 		t.Error("nobody waits for it")
 	}
 	dead := &pb.Member{ID: 3, Name: "m3", ClientURLs: []string{"https://192.0.2.13:2379"}}
@@ -75,12 +76,12 @@ func TestMembersThatAreNotThere(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	err = f.OthersReady(ctx, []*pb.Member{dead}, never)
-	if got := wantFault(t, err, "etcd.member-unwell", ""); got.Args["member"] != "m3" {
+	if got := eventtest.Fault(t, err, "etcd.member-unwell", ""); got.Args["member"] != "m3" {
 		t.Errorf("%+v", got)
 	}
 	// A learner that somebody removes is not waited for.
 	f.sick["e1"] = false
-	wantFault(t, f.Promote(t.Context(), f.env.Cluster.Nodes[1]), "etcd.not-listed", "")
+	eventtest.Fault(t, f.Promote(t.Context(), f.env.Cluster.Nodes[1]), "etcd.not-listed", "")
 }
 
 func TestAMemberIsRemovedWhenItNoLongerLeads(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event/eventtest"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -74,7 +75,7 @@ func TestARestoreContinuesWhereItWasInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := f.Restore(&etcd.SnapshotFile{})
-	wantFault(t, err, "state.read", "restore.json")
+	eventtest.Fault(t, err, "state.read", "restore.json")
 }
 
 func TestHowFarARestoreIsCountsTheMembersThatAreReached(t *testing.T) {
@@ -110,7 +111,7 @@ func TestARestoreIsVerifiedByItsRevision(t *testing.T) {
 	}
 	health := step(t, r.Exchange(), "restore.health")
 	f.revision = 1_000_000_006
-	got := wantFault(t, health.Verify(t.Context()), "restore.not-restored", "")
+	got := eventtest.Fault(t, health.Verify(t.Context()), "restore.not-restored", "")
 	if got.Node != "e1" || got.Args["revision"] != "1000000006" || got.Retry {
 		t.Errorf("%+v", got)
 	}
@@ -119,7 +120,7 @@ func TestARestoreIsVerifiedByItsRevision(t *testing.T) {
 		t.Error(err)
 	}
 	f.sick["e2"] = true
-	if got := wantFault(t, health.Verify(t.Context()), "etcd.unhealthy", ""); got.Node != "e2" {
+	if got := eventtest.Fault(t, health.Verify(t.Context()), "etcd.unhealthy", ""); got.Node != "e2" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -182,14 +183,14 @@ func TestANodeIsHeardOfWhenItsLeaseIsRenewed(t *testing.T) {
 		t.Error("the Node is there", err)
 	}
 	for range 2 {
-		if got := wantFault(t, heard.Verify(t.Context()), "check.node-not-ready", ""); !got.Retry ||
+		if got := eventtest.Fault(t, heard.Verify(t.Context()), "check.node-not-ready", ""); !got.Retry ||
 			got.Args["why"] != "no new lease yet" {
 			t.Errorf("%+v", got)
 		}
 	}
 	set(lease, renewed("02"))
 	set(object, ready("False"))
-	if got := wantFault(t, heard.Verify(t.Context()), "check.node-not-ready", ""); got.Args["why"] != "Why: " {
+	if got := eventtest.Fault(t, heard.Verify(t.Context()), "check.node-not-ready", ""); got.Args["why"] != "Why: " {
 		t.Errorf("%+v", got)
 	}
 	set(object, ready("True"))

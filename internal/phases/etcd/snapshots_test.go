@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/event/eventtest"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
@@ -101,10 +102,10 @@ func TestASnapshotIsThatOfTheFirstMemberThatGivesOne(t *testing.T) {
 func TestASnapshotThatNobodyGives(t *testing.T) {
 	f := newFake(t, "e1 e2")
 	f.sick["e1"], f.sick["e2"] = true, true
-	wantFault(t, f.Snapshots.Save(t.Context(), ""), "snapshot.none", "corrupt")
+	eventtest.Fault(t, f.Snapshots.Save(t.Context(), ""), "snapshot.none", "corrupt")
 	f = newFake(t, "e1")
 	f.snapshot = []byte("no database")
-	wantFault(t, f.Snapshots.Save(t.Context(), ""), "snapshot.none", "")
+	eventtest.Fault(t, f.Snapshots.Save(t.Context(), ""), "snapshot.none", "")
 	if left, _ := filepath.Glob(filepath.Join(f.env.StateDir, "snapshots", "*")); len(left) > 0 {
 		t.Error("half of one is left:", left)
 	}
@@ -139,7 +140,7 @@ func TestWhatIsLostIsSavedBefore(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantFault(t, lose(), "state.write", "snapshots")
+	eventtest.Fault(t, lose(), "state.write", "snapshots")
 	// A cluster whose CAs are lost has no way in.
 	if err := os.Remove(filepath.Join(f.env.StateDir, "pki", "etcd", "ca.key")); err != nil {
 		t.Fatal(err)
