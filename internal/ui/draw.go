@@ -133,6 +133,9 @@ func (a *App) head() []string {
 func (a *App) helpBox(h int) []string {
 	e := &a.env
 	list := frame.Help(e, a.bindings(), a.w-6, h-4)
+	if x, ok := a.top().(frame.Explainer); ok {
+		list = append(list, x.Explain(e, min(a.w-6, 100))...)
+	}
 	last := e.P.T("ui.help.close")
 	if room := h - 4; len(list) > room {
 		a.helpTop = max(0, min(a.helpTop, len(list)-room))

@@ -45,8 +45,8 @@ func (r *Host) Inbound(n config.Node) []facts.PortRange {
 	if nodes.IsKubelet(n) {
 		add(10250, "tcp")
 		add(10256, "tcp")
-		for _, x := range pluginPorts(r.Cluster.NetworkPlugin) {
-			add(x.From, x.Proto)
+		for _, x := range config.PluginPorts(r.Cluster.NetworkPlugin) {
+			add(x.Port, x.Protocol)
 		}
 	}
 	for _, role := range n.Roles {
@@ -55,28 +55,6 @@ func (r *Host) Inbound(n config.Node) []facts.PortRange {
 		}
 	}
 	return p
-}
-
-// pluginPorts are those on which a network plugin's own parts reach each other from node to node.
-func pluginPorts(plugin string) []facts.PortRange {
-	one := func(port int, proto string) facts.PortRange {
-		return facts.PortRange{From: port, To: port, Proto: proto}
-	}
-	switch plugin {
-	case "flannel":
-		return []facts.PortRange{one(8472, "udp")} // VXLAN, the kernel's port for it
-	case "calico":
-		return []facts.PortRange{one(179, "tcp"), one(4789, "udp"), one(5473, "tcp")} // BGP, VXLAN, Typha
-	case "canal":
-		return []facts.PortRange{one(8472, "udp"), one(5473, "tcp")}
-	case "cilium":
-		return []facts.PortRange{one(8472, "udp"), one(4240, "tcp"), one(4244, "tcp")} // VXLAN, health, Hubble
-	case "kube-router":
-		return []facts.PortRange{one(179, "tcp")}
-	case "weave":
-		return []facts.PortRange{one(6783, "tcp"), one(6783, "udp"), one(6784, "udp")}
-	}
-	return nil
 }
 
 // podNetworks are the networks that pods send from, as the packet filter names them.

@@ -93,6 +93,10 @@ type (
 	Farewell interface {
 		Farewell(e *Env, w int) []string
 	}
+	// Explainer has more to say than its keys, in lines of at most w cells: the help shows it below them.
+	Explainer interface {
+		Explain(e *Env, w int) []string
+	}
 	// Speaker holds text of another program's, and asks for it again when the language has changed.
 	Speaker interface{ Spoken(e *Env) tea.Cmd }
 	// Gauge shows how far a long thing is in the terminal's own progress indicator.

@@ -276,7 +276,7 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 				map[bool]string{true: "Ctrl+F", false: "f"}[n.mode == adding]), "", w)...)
 	}
 	if i >= 0 && (n.mode == looking || n.mode == filtering) {
-		said = append(said, n.about(e, i, w)...)
+		said = append(said, n.about(e, i, w, h >= asideHigh && h >= 18+len(n.p.draft.Machines))...)
 	}
 	out = append(out, said[:min(len(said), max(2, h/3))]...)
 	for _, m := range n.told[:min(len(n.told), max(1, h/8))] {
@@ -371,8 +371,8 @@ func (n *nodes) probeOf(i int) *draft.Probe {
 func asksKey(l *draft.Probe) bool { return l != nil && l.Stage == draft.Asking && l.Key != nil }
 
 // about is what is known of a machine and what is wrong with it: once, errors first, and what it is when the table has
-// no room for it.
-func (n *nodes) about(e *frame.Env, i, w int) []string {
+// no room for it and it is not said elsewhere.
+func (n *nodes) about(e *frame.Env, i, w int, elsewhere bool) []string {
 	type said struct {
 		sev        event.Severity
 		text, next string
@@ -404,7 +404,7 @@ func (n *nodes) about(e *frame.Env, i, w int) []string {
 	}
 	slices.SortStableFunc(list, func(a, b said) int { return strings.Compare(string(a.sev), string(b.sev)) })
 	var out []string
-	if f := facts(e, l, 1<<20); f != "" && widget.Width(f) > w-n.factsFrom(e, w) {
+	if f := facts(e, l, 1<<20); f != "" && !elsewhere && widget.Width(f) > w-n.factsFrom(e, w) {
 		for _, line := range wrapped(n.p.draft.Machines[i].Name+": "+f, w) {
 			out = append(out, e.Theme.Dim.Render(line))
 		}

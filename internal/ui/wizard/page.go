@@ -75,7 +75,7 @@ type Page struct {
 	members map[string]bool // by address and port: machines of the cluster that others join; nil for a new cluster
 
 	rail []railSpot
-	body struct{ x, y int } // where the step was drawn
+	body struct{ x, y, w int } // where the step was drawn
 }
 
 type (
@@ -430,7 +430,7 @@ func (p *Page) Click(x, y int, e *frame.Env) tea.Cmd {
 			return p.goTo(s.step, e)
 		}
 	}
-	if x >= p.body.x && y >= p.body.y {
+	if x >= p.body.x && x < p.body.x+p.body.w && y >= p.body.y {
 		return p.steps[p.at].click(x-p.body.x, y-p.body.y, e)
 	}
 	return nil

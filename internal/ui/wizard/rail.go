@@ -118,7 +118,7 @@ func (p *Page) beside(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		}
 	}
 	p.body.x, p.body.y = sideWide+1, 1
-	inner := min(w-sideWide-3, 150)
+	inner := min(w-sideWide-3, 170)
 	body, c := p.step(e, inner, h-1)
 	out := make([]string, 0, h)
 	edge := t.Border.Render(t.Glyphs.Vertical)
@@ -205,7 +205,7 @@ func (p *Page) step(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		head = append(head, "")
 	}
 	p.body.y += len(head)
-	body, c := s.render(e, w, max(0, h-len(head)))
+	body, c := p.withAside(e, s, w, max(0, h-len(head)))
 	if c != nil {
 		c.Y += len(head)
 	}

@@ -97,15 +97,23 @@ func TestTheSketchOfAJoin(t *testing.T) {
 	uitest.Lacks(t, a, "Expected time", "Pod CIDR")
 }
 
-// BenchmarkReview draws the last step of a cluster of a hundred machines.
-func BenchmarkReview(b *testing.B) {
+// BenchmarkSteps draws each step of a cluster of a hundred machines.
+func BenchmarkSteps(b *testing.B) {
 	a := toReview(b, i18n.English, false, 200, 60, 100)
-	for _, view := range []string{"sketch", "file"} {
+	for _, view := range []string{"review", "file"} {
 		b.Run(view, func(b *testing.B) {
 			for b.Loop() {
 				a.View()
 			}
 		})
 		uitest.Keys(b, a, "tab")
+	}
+	for _, id := range []string{"preflight", "extra", "bundle", "runtime", "networks", "nodes", "login", "cluster"} {
+		uitest.Keys(b, a, "ctrl+p")
+		b.Run(id, func(b *testing.B) {
+			for b.Loop() {
+				a.View()
+			}
+		})
 	}
 }

@@ -1,0 +1,20 @@
+package config
+
+// PluginPorts are those on which a network plugin's own parts reach each other from node to node.
+func PluginPorts(plugin string) []Port {
+	switch plugin {
+	case "flannel":
+		return []Port{{8472, "udp"}} // VXLAN, the kernel's port for it
+	case "calico":
+		return []Port{{179, "tcp"}, {4789, "udp"}, {5473, "tcp"}} // BGP, VXLAN, Typha
+	case "canal":
+		return []Port{{8472, "udp"}, {5473, "tcp"}}
+	case "cilium":
+		return []Port{{8472, "udp"}, {4240, "tcp"}, {4244, "tcp"}} // VXLAN, health, Hubble
+	case "kube-router":
+		return []Port{{179, "tcp"}}
+	case "weave":
+		return []Port{{6783, "tcp"}, {6783, "udp"}, {6784, "udp"}}
+	}
+	return nil
+}
