@@ -95,7 +95,7 @@ var banned = map[Lang]*regexp.Regexp{
 		`colour\w*|nobody|there (is|are) no)\b`),
 	Chinese: regexp.MustCompile(`中断预算|法定多数|API 服务器|API server|控制机|安装前检查|支持包|负载均衡器|控制节点|` +
 		`主节点|离开|忘记|撤回|您|帐号|登陆|更新证书|Ansible 清单|` +
-		`钩子([^脚]|$)|解开|另一个运行|运行已|运行的进程|运行目录`),
+		`钩子([^脚]|$)|解开|另一个运行|运行已|运行的进程|运行目录|构建离线包|重新构建。`),
 }
 
 // wrongWord is a word of a text that is not to occur; "" if there is none.

@@ -312,7 +312,7 @@ func TestARunThatIsOverLineByLine(t *testing.T) {
 		t.Error(err)
 	}
 	plain(t, out.String())
-	says(t, out.String(), "10.0.0.2", "No space left on device", "没有“zzz”", "这里没有“x”", "失败")
+	says(t, out.String(), "10.0.0.2", "No space left on device", "没有这个选项：“zzz”", "没有这个选项：“x”", "失败")
 }
 
 // pieces is a log that is read in two.
