@@ -43,8 +43,8 @@ func TestScripts(t *testing.T) {
 			if err := os.WriteFile(env.WorkDir+"/manual.yaml", manual, 0o600); err != nil {
 				return err
 			}
-			mended := strings.Replace(string(manual), "ip: 192.168.0.2 ", "ip: 192.168.0.1 ", 1)
-			return os.WriteFile(env.WorkDir+"/mended.yaml", []byte(mended), 0o600)
+			fixed := strings.Replace(string(manual), "ip: 192.168.0.2 ", "ip: 192.168.0.1 ", 1)
+			return os.WriteFile(env.WorkDir+"/fixed.yaml", []byte(fixed), 0o600)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": exitStatus,

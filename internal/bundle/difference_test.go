@@ -74,7 +74,7 @@ func TestADifferenceMakesTheFullBundle(t *testing.T) {
 			if d := cmp.Diff(want3, tree(t, s.Dir(), "complete.json")); d != "" {
 				t.Fatalf("v3 from files (-full):\n%s", d)
 			}
-			// What was made of a difference is used again by it, without its base; the full bundle is verified anew.
+			// What was made of a difference is used again by it, without its base; the full bundle is verified again.
 			for _, id := range []string{v1.id(t), v2.id(t)} {
 				if err := os.RemoveAll(filepath.Join(dir, id)); err != nil {
 					t.Fatal(err)

@@ -25,7 +25,7 @@ func twin(t *testing.T, file string) string {
 }
 
 // A stage that somebody uses is not written again for a copy of its bundle: what was opened or made in it stays. It is
-// verified, and refused when it is damaged; when nobody uses it any more it is made anew.
+// verified, and refused when it is damaged; when nobody uses it any more it is made again.
 func TestAStageInUseStays(t *testing.T) {
 	_, members := sample(t)
 	file, dir := store(t, archive(t, members)), t.TempDir()
@@ -71,7 +71,7 @@ func TestAStageInUseStays(t *testing.T) {
 	second.Release()
 	third := stage(t, again, dir)
 	if content(t, filepath.Join(third.Dir(), "members", "kubelet")) != "program" {
-		t.Error("it was not made anew")
+		t.Error("it was not made again")
 	}
 	third.Release()
 }

@@ -323,7 +323,7 @@ func TestStage(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A finished stage is used again, unread; one whose member has another size, or that was cut off, is made anew.
+	// A finished stage is used again, unread; one whose member has another size, or that was cut off, is made again.
 	kubelet := filepath.Join(s.Dir(), "members", "kubelet")
 	write := func(p, data string) {
 		t.Helper()
@@ -333,7 +333,7 @@ func TestStage(t *testing.T) {
 	}
 	read := func() string { b, _ := os.ReadFile(kubelet); return string(b) }
 	again := func() error {
-		s.Release() // what is in use is not made anew
+		s.Release() // what is in use is not made again
 		s, err = bundle.Stage(context.Background(), file, dir, nil)
 		return err
 	}
@@ -343,14 +343,14 @@ func TestStage(t *testing.T) {
 	}
 	write(kubelet, "short")
 	if err := again(); err != nil || read() != "program" {
-		t.Fatalf("not made anew: %q, %v", read(), err)
+		t.Fatalf("not made again: %q, %v", read(), err)
 	}
 	write(kubelet, "PROGRAM")
 	if err := os.Remove(filepath.Join(s.Dir(), "complete.json")); err != nil {
 		t.Fatal(err)
 	}
 	if err := again(); err != nil || read() != "program" {
-		t.Fatalf("not made anew without its marker: %q, %v", read(), err)
+		t.Fatalf("not made again without its marker: %q, %v", read(), err)
 	}
 	if err := bundle.CheckArch(m, "arm64"); event.AsFault(err).Code != "bundle.wrong-arch" {
 		t.Fatal(err)

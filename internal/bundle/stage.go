@@ -31,12 +31,12 @@ type marker struct {
 }
 
 // Stage unpacks a bundle under dir/<ID of the bundle>/ in one pass that verifies everything as Verify does. The stage
-// counts only when its marker is there, which is written last: one that was cut off is made anew. A finished one is
+// counts only when its marker is there, which is written last: one that was cut off is made again. A finished one is
 // used again after a check of sizes, if the archive's size and time are the same. Two processes may stage the same
 // bundle: the second waits for the first. The stage of a difference is that of the full bundle, made from its base,
 // which is looked for among what is staged in dir and then among WithBases. The space that it takes is known beforehand
 // and looked for before a byte is written; a try that fails leaves nothing. No other process prunes the stage until
-// Release, or makes it anew: where a copy of the same bundle finds it in use it is verified as it is, and refused with
+// Release, or makes it again: where a copy of the same bundle finds it in use it is verified as it is, and refused with
 // "bundle.stage-damaged". Faults beside those of Verify: "bundle.no-space", "bundle.write", "bundle.base-missing",
 // "bundle.base-damaged".
 func Stage(ctx context.Context, path, dir string, progress func(done, total int64), opts ...Option) (*Staged, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// text is a deploy.yaml that is being edited. Only the top-level keys that change are written anew, from their nodes;
+// text is a deploy.yaml that is being edited. Only the top-level keys that change are rewritten, from their nodes;
 // everything else stays letter by letter, comments and order with it.
 type text struct {
 	data    []byte

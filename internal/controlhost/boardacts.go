@@ -124,7 +124,7 @@ func pager(getenv func(string) string, path string) (*exec.Cmd, error) {
 
 // editAgain opens the cluster's deploy.yaml in the editor of the person: a copy beside it, which takes its place when
 // it has changed and has no faults. Then the run is asked to end, so that it can be gone on with. A copy with faults
-// stays, to be mended by the next edit.
+// stays, to be fixed by the next edit.
 func editAgain(
 	getenv func(string) string, path string, stop func() error,
 ) (*exec.Cmd, func() (bool, error), error) {

@@ -61,7 +61,7 @@ func TestABoardThatIsOpenedEarly(t *testing.T) {
 }
 
 // What is written in the editor takes the place of the cluster's deploy.yaml when it has no faults, and ends the run
-// then; else it is kept to be mended.
+// then; else it is kept to be fixed.
 func TestEditAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ func TestEditAgain(t *testing.T) {
 		t.Errorf("a faulty file counts: %s, %d stops", now, stops)
 	}
 	if again, err := edit("'s/300.0.2.1/192.0.2.2/; s/10.244/10.245/'"); !again || err != nil || stops != 1 {
-		t.Errorf("mended: %v %v, %d stops", again, err, stops)
+		t.Errorf("fixed: %v %v, %d stops", again, err, stops)
 	}
 	if now, _ := os.ReadFile(path); !strings.Contains(string(now), "192.0.2.2") ||
 		!strings.Contains(string(now), "10.245") || exists(filepath.Join(dir, "edit-"+store.ConfigName)) {

@@ -76,7 +76,7 @@ func (h *Host) remember(cluster string, answers map[string]string) {
 	h.known[cluster] = maps.Clone(answers)
 }
 
-// learn remembers the answers if they led somewhere and were refused nowhere; who refuses them is asked about anew.
+// learn remembers the answers if they led somewhere and were refused nowhere; who refuses them is asked about again.
 func (h *Host) learn(cluster string, a *asker) {
 	answers := a.answers()
 	a.mu.Lock()

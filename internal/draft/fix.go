@@ -20,22 +20,22 @@ func Fix(d *config.Draft, x event.Finding) (word string, change func(), to strin
 	code, args := x.Fault.Code, x.Fault.Args
 	switch {
 	case code == "preflight.arch" && at >= 0:
-		return "wizard.mend.arch", func() { d.Machines[at].Arch = args["is"] }, ""
+		return "wizard.fix.arch", func() { d.Machines[at].Arch = args["is"] }, ""
 	case code == "bundle.no-addon":
-		return "wizard.mend.addon", func() {
+		return "wizard.fix.addon", func() {
 			list := slices.DeleteFunc(strings.Split(d.Values["addons"], ","), func(s string) bool {
 				return strings.TrimSpace(s) == args["addon"]
 			})
 			d.Values["addons"] = strings.TrimSpace(strings.Join(list, ","))
 		}, ""
 	case strings.HasPrefix(code, "bundle.") || code == "preflight.os" || code == "preflight.no-bundle":
-		return "wizard.mend.bundle", nil, "bundle"
+		return "wizard.fix.bundle", nil, "bundle"
 	case x.Fault.Class == event.ClassAuth || strings.HasPrefix(code, "ssh."):
-		return "wizard.mend.login", nil, "login"
+		return "wizard.fix.login", nil, "login"
 	case code == "preflight.endpoint-unknown" || code == "preflight.no-route":
-		return "wizard.mend.networks", nil, "networks"
+		return "wizard.fix.networks", nil, "networks"
 	case at >= 0:
-		return "wizard.mend.nodes", nil, "nodes"
+		return "wizard.fix.nodes", nil, "nodes"
 	}
 	return "", nil, ""
 }

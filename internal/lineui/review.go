@@ -119,7 +119,7 @@ func (w *wizard) check(ctx context.Context) error {
 		}
 		n, _ := problems.Count()
 		w.say("wizard.preflight.invalid", "count", strconv.Itoa(n))
-		return w.after(ctx, choice{"to " + to, w.t("plain.mend-step", "step", w.t("wizard.step."+to))})
+		return w.after(ctx, choice{"to " + to, w.t("plain.fix-step", "step", w.t("wizard.step."+to))})
 	}
 	findings, ok := w.preflightNow(ctx)
 	if ctx.Err() != nil {
@@ -166,9 +166,9 @@ func (w *wizard) fixes(causes []report.Cause) (list []choice, do map[string]func
 					}
 				}
 			}
-			list = append(list, choice{id, w.t("plain.mend", "do", w.t(word), "what", event.Clean(text))})
+			list = append(list, choice{id, w.t("plain.fix", "do", w.t(word), "what", event.Clean(text))})
 		case to != "" && !slices.ContainsFunc(list, func(c choice) bool { return c.id == id }):
-			list = append(list, choice{id, w.t("plain.mend", "do", w.t(word), "what", event.Clean(text))})
+			list = append(list, choice{id, w.t("plain.fix", "do", w.t(word), "what", event.Clean(text))})
 		}
 		names = slices.DeleteFunc(names, w.memberName)
 		if out := "without " + strings.Join(names, " "); len(names) > 0 && len(names) < len(w.fresh()) &&

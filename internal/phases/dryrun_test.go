@@ -77,7 +77,7 @@ func changes(b *book, host string) []string {
 	return out
 }
 
-func TestARehearsalTellsEverythingAndChangesNothing(t *testing.T) {
+func TestADryRunTellsEverythingAndChangesNothing(t *testing.T) {
 	l := newLab(t, 1)
 	b, sum := dryRun(t, l, phases.Deploy)
 	for _, host := range []string{"m1", "w1"} {
@@ -131,7 +131,7 @@ func (d dialed) Dial(ctx context.Context, network, addr string) (net.Conn, error
 }
 
 // An etcd that is not there yet is asked once for each question, not until a time is over: a person waits for the plan.
-func TestARehearsalDoesNotWaitForEtcd(t *testing.T) {
+func TestADryRunDoesNotWaitForEtcd(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 0)
 	var etcd atomic.Int32

@@ -120,9 +120,9 @@ func TestNodesLeaveWithoutAWorkerThatIsAway(t *testing.T) {
 	}
 }
 
-// TestARehearsalOfComingsAndGoings: plan tells what join, delete and certs renew would do, on which node, and does none
+// TestADryRunOfComingsAndGoings: plan tells what join, delete and certs renew would do, on which node, and does none
 // of it.
-func TestARehearsalOfComingsAndGoings(t *testing.T) {
+func TestADryRunOfComingsAndGoings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes several deploys of six machines")
 	}

@@ -29,7 +29,7 @@ type Certificate struct {
 	Fingerprint string    `json:"fingerprint"` // sha256 of the certificate, hex
 }
 
-// RenewAhead is how long before its end a leaf is issued anew by itself.
+// RenewAhead is how long before its end a leaf is reissued by itself.
 const RenewAhead = renewAhead
 
 // List reads all certificates under dir, authorities first. The faults are pki.read and pki.damaged, as of Ensure.

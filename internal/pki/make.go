@@ -40,7 +40,7 @@ type signer struct {
 type maker struct {
 	dir     string
 	now     time.Time
-	after   time.Time // leaves of before are issued anew
+	after   time.Time // leaves of before are reissued
 	settled bool      // leaves are there, so all that comes before them was
 	changed []string
 	err     error
@@ -107,7 +107,7 @@ func (m *maker) write(name string, data []byte, mode os.FileMode) {
 	m.changed = append(m.changed, name)
 }
 
-// leaf keeps the certificate if it does what is wanted, else issues it anew with a new key.
+// leaf keeps the certificate if it does what is wanted, else reissues it with a new key.
 func (m *maker) leaf(name string, ca *signer, out *Pair, want request) {
 	key, cert := m.secret(name+".key"), m.read(name+".crt")
 	if m.err != nil {
@@ -152,7 +152,7 @@ func (m *maker) leaf(name string, ca *signer, out *Pair, want request) {
 		return
 	}
 	// The key first: when this is cut off in between, key and certificate do not belong together, and both are made
-	// anew.
+	// again.
 	out.Key = m.encodeKey(name+".key", own)
 	out.Cert = m.sign(name+".crt", t, ca.cert, ca.key, own.Public())
 	m.write(name+".key", out.Key, 0o600)
@@ -344,7 +344,7 @@ func (m *maker) serviceAccount(out *KeyPair) {
 }
 
 // encryption reads or makes the API server's configuration for secrets at rest (apiserver.config.k8s.io/v1). Without
-// its key the secrets in etcd are lost, so it is never made anew.
+// its key the secrets in etcd are lost, so it is never made again.
 func (m *maker) encryption(out *[]byte) {
 	const name = "encryption-config.yaml"
 	if *out = m.secret(name); *out != nil || m.err != nil {

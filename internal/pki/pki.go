@@ -68,13 +68,13 @@ type Spec struct {
 	ExtraIPs       []netip.Addr
 	CoreDNS        bool // it runs outside of the cluster's pods, and needs a certificate of its own
 	Machines       []Machine
-	// IssuedAfter, when it is set, has every leaf that was issued before it issued anew; nothing else is.
+	// IssuedAfter, when it is set, has every leaf that was issued before it reissued; nothing else is.
 	IssuedAfter time.Time
 }
 
-// Ensure makes in dir what is missing, keeps what is there, and issues a leaf anew when its names are not just those
+// Ensure makes in dir what is missing, keeps what is there, and reissues a leaf when its names are not just those
 // that spec asks, it is within 30 days of its end or not valid yet. changed lists the files written, relative to dir.
-// Nothing that a running cluster could not live without is made anew in silence. The faults, all of class failed and
+// Nothing that a running cluster could not live without is made again in silence. The faults, all of class failed and
 // with the file's path in the argument "file":
 //
 //	pki.mismatch   an authority's key does not belong to its certificate

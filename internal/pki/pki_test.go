@@ -252,13 +252,13 @@ func TestALeafDoesNotOutliveItsAuthority(t *testing.T) {
 		t.Errorf("ends %v, the authority %v", got, end)
 	}
 	if _, changed := ensure(t, dir, cluster(), late); len(changed) != 0 {
-		t.Errorf("issued anew though it could not last longer: %v", changed)
+		t.Errorf("reissued though it could not last longer: %v", changed)
 	}
 }
 
-// What a run that was cut off between the two files of a pair leaves is mended, and the cluster's trust stays what it
+// What a run that was cut off between the two files of a pair leaves is fixed, and the cluster's trust stays what it
 // was.
-func TestWhatWasCutOffIsMended(t *testing.T) {
+func TestWhatWasCutOffIsFixed(t *testing.T) {
 	other := t.TempDir()
 	ensure(t, other, cluster(), born)
 	for name, cut := range map[string]func(t *testing.T, dir string){
@@ -273,7 +273,7 @@ func TestWhatWasCutOffIsMended(t *testing.T) {
 			cut(t, dir)
 			after, changed := ensure(t, dir, cluster(), born.Add(time.Minute))
 			if len(changed) == 0 {
-				t.Fatal("nothing was mended")
+				t.Fatal("nothing was fixed")
 			}
 			if !bytes.Equal(before.CA.Key, after.CA.Key) ||
 				!bytes.Equal(before.EncryptionConfig, after.EncryptionConfig) {

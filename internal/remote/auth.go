@@ -382,7 +382,7 @@ func (l *login) succeeded() {
 }
 
 // unwanted is the code of a login in which nothing let us in: that the node takes no passwords, or no keys, at all is
-// mended elsewhere than a
+// fixed elsewhere than a
 // wrong one.
 func (l *login) unwanted() string {
 	l.mu.Lock()

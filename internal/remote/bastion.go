@@ -12,7 +12,7 @@ import (
 const bastionDials = 8
 
 // Bastion is a machine that only forwards: one connection, opened when the first node is reached through it, kept,
-// shared by all nodes behind it and opened anew when it was lost. No session is opened on it and nothing is run there,
+// shared by all nodes behind it and reopened when it was lost. No session is opened on it and nothing is run there,
 // so it needs no sudo and no shell.
 //
 // Faults on the way to it have its name as their node.

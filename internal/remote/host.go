@@ -97,7 +97,7 @@ func (h *Host) state(state string, err error) {
 	h.opt.Emit(e)
 }
 
-// connected returns the connection, opened anew when it was lost: a node may reboot. The first connection is tried
+// connected returns the connection, reopened when it was lost: a node may reboot. The first connection is tried
 // once.
 func (h *Host) connected(ctx context.Context) (*link, error) {
 	select {

@@ -219,7 +219,7 @@ func (k *knownFile) hold(lock *flock.Flock, batch []*newKey) error {
 	return err
 }
 
-// append adds keys to the file, which is written anew and renamed, under a lock, so that runs beside each other lose
+// append adds keys to the file, which is rewritten and renamed, under a lock, so that runs beside each other lose
 // nothing.
 func (k *knownFile) append(batch []*newKey) error {
 	lock := flock.New(k.path+".lock", flock.SetPermissions(0o600))

@@ -86,7 +86,7 @@ func TestReboot(t *testing.T) {
 	lost(t, ev, 1)
 	up := make(chan struct{})
 	time.AfterFunc(700*time.Millisecond, func() { s.Up(); close(up) })
-	// Between two commands nothing is lost; the way is made anew, when the node is back.
+	// Between two commands nothing is lost; the way is made again, when the node is back.
 	r, err := h.Run(limit(t), shell.Command{Script: "echo back"})
 	<-up
 	if err != nil || string(r.Stdout) != "back\n" {

@@ -187,7 +187,7 @@ func TestWhenATransferHasNoRate(t *testing.T) {
 		t.Error("one sample is no rate")
 	}
 	if tr := say(1, 100, 1000); tr.Rate() != 0 {
-		t.Error("begun anew")
+		t.Error("started again")
 	}
 	for i := range 300 {
 		say(1+float64(i)/10, 100+int64(i), 1000)

@@ -63,7 +63,7 @@ func (s *State) Transfer(host, step, what string) *Transfer {
 func (s *State) progress(at time.Time, e event.Progress) {
 	k := transferKey{e.Host, e.Step, e.What}
 	t := s.transfers[k]
-	if t != nil && e.Done < t.Done { // begun anew
+	if t != nil && e.Done < t.Done { // started again
 		t.samples = nil
 	}
 	if t == nil {

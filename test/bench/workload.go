@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// format of a workload on the disk; another one is made anew.
+// format of a workload on the disk; another one is made again.
 const format = 1
 
 // Workload is everything that a bundle of both architectures is made of: 382 MB of images, 246 MB of programs and 84 MB

@@ -27,12 +27,12 @@ type bad struct {
 	name string
 	// file writes the deploy.yaml from the good one; nil: the good one.
 	file func(t *testing.T, c *badLab) string
-	// spoil runs on the node, mend takes it back.
-	node, spoil, mend string
-	args              []string
-	code              int
-	words             []string // all of them are said
-	within            time.Duration
+	// spoil runs on the node, fix takes it back.
+	node, spoil, fix string
+	args             []string
+	code             int
+	words            []string // all of them are said
+	within           time.Duration
 }
 
 type badLab struct {
@@ -81,7 +81,7 @@ func TestBadInput(t *testing.T) {
 	t.Run("a machine that is off", c.machineOff)
 	t.Run("a port that says nothing", c.silentPort)
 	t.Run("everything at once", c.everything)
-	same(t, before, func() []lab.Snapshot { return snapshots(t, c.Stand, 3) }) // also after the mending
+	same(t, before, func() []lab.Snapshot { return snapshots(t, c.Stand, 3) }) // also after the fix
 	t.Run("locked", c.locked)
 	same(t, before, func() []lab.Snapshot { return snapshots(t, c.Stand, 3) })
 }
@@ -97,8 +97,8 @@ func (c *badLab) refuses(t *testing.T, b bad) {
 		_, err := c.Lab.Run(ctx, b.node, b.spoil)
 		must(t, "spoil "+b.node, err)
 		defer func() {
-			_, err := c.Lab.Run(ctx, b.node, b.mend)
-			must(t, "mend "+b.node, err)
+			_, err := c.Lab.Run(ctx, b.node, b.fix)
+			must(t, "fix "+b.node, err)
 		}()
 	}
 	var before lab.Snapshot
@@ -174,20 +174,20 @@ func badMachines() []bad {
 	return []bad{
 		{name: "no room", node: "n2", code: 5, words: []string{"preflight.disk", "n2", "MiB"},
 			spoil: `fallocate -l $(( ($(df --output=avail -B1 / | tail -1) - 104857600) )) /var/log/full`,
-			mend:  "rm -f /var/log/full"},
+			fix:   "rm -f /var/log/full"},
 		{name: "clock an hour ahead", node: "n3", code: 5, words: []string{"preflight.clock", "n3", "1h0m0s"},
-			spoil: `printf '#!/bin/sh\nexec /usr/bin/date -d "1 hour" "$@"\n' >/usr/local/bin/date; chmod 755 /usr/local/bin/date`, mend: "rm -f /usr/local/bin/date"},
+			spoil: `printf '#!/bin/sh\nexec /usr/bin/date -d "1 hour" "$@"\n' >/usr/local/bin/date; chmod 755 /usr/local/bin/date`, fix: "rm -f /usr/local/bin/date"},
 		{name: "of another cluster", node: "n1", code: 5,
 			words: []string{"preflight.other-cluster", "n1", "production"},
 			spoil: "mkdir /var/lib/eggo-node; echo production >/var/lib/eggo-node/node",
-			mend:  "rm -r /var/lib/eggo-node"},
+			fix:   "rm -r /var/lib/eggo-node"},
 		{name: "another kubelet", node: "n2", code: 5, words: []string{"preflight.foreign-cluster", "n2", "kubelet"},
-			spoil: "systemd-run --quiet --unit=kubelet sleep infinity", mend: "systemctl stop kubelet"},
+			spoil: "systemd-run --quiet --unit=kubelet sleep infinity", fix: "systemctl stop kubelet"},
 		{name: "leftovers", node: "n1", code: 5, words: []string{"preflight.leftovers", "n1", "/etc/kubernetes"},
-			spoil: "mkdir /etc/kubernetes; touch /etc/kubernetes/admin.conf", mend: "rm -r /etc/kubernetes"},
+			spoil: "mkdir /etc/kubernetes; touch /etc/kubernetes/admin.conf", fix: "rm -r /etc/kubernetes"},
 		{name: "a port is taken", node: "n1", code: 5, words: []string{"preflight.port", "n1", "6443"},
 			spoil: "systemd-run --quiet --unit=squatter --socket-property=ListenStream=6443 cat",
-			mend:  "systemctl stop squatter.socket"},
+			fix:   "systemctl stop squatter.socket"},
 	}
 }
 
@@ -311,8 +311,8 @@ func (c *badLab) everything(t *testing.T) {
 		_, err := c.Lab.Run(ctx, b.node, b.spoil)
 		must(t, "spoil "+b.node, err)
 		defer func() {
-			_, err := c.Lab.Run(ctx, b.node, b.mend)
-			must(t, "mend "+b.node, err)
+			_, err := c.Lab.Run(ctx, b.node, b.fix)
+			must(t, "fix "+b.node, err)
 		}()
 	}
 	known, err := os.ReadFile(c.Lab.KnownHosts())
@@ -338,7 +338,7 @@ func (c *badLab) everything(t *testing.T) {
 // is. The first is then stopped by Ctrl-C.
 func (c *badLab) locked(t *testing.T) {
 	ctx := t.Context()
-	first := otherJumpHost(t, c.Stand, "locked") // it unpacks the bundle anew and so stays in preflight for seconds
+	first := otherJumpHost(t, c.Stand, "locked") // it unpacks the bundle again and so stays in preflight for seconds
 	r, err := c.Start(ctx, first, "deploy", "-f", c.good, "--foreground")
 	must(t, "deploy", err)
 	reached, err := r.When(ctx, "bad", func(runs [][]event.Record) bool { return looked(runs) == 3 })

@@ -66,8 +66,8 @@ func TestBuildSurvivesKills(t *testing.T) {
 		nothingLeft(t, cache)
 		// From nothing again.
 		rounds++
-		must(t, "begin anew", os.RemoveAll(out))
-		must(t, "begin anew", os.RemoveAll(cache))
+		must(t, "start again", os.RemoveAll(out))
+		must(t, "start again", os.RemoveAll(cache))
 	}
 	w.runs(t, 0, args...)
 	sameFiles(t, want, sums(t, out))

@@ -77,7 +77,7 @@ table inet own {
 `
 
 // TestFirewalls is a cluster whose machines have each another firewall: what it needs is opened, it works from node to
-// node, also when every machine was booted anew, and after the cleanup each firewall has the rules that it had.
+// node, also when every machine was rebooted, and after the cleanup each firewall has the rules that it had.
 func TestFirewalls(t *testing.T) {
 	full(t)
 	s := newLab(t, 3)
@@ -131,7 +131,7 @@ func TestFirewalls(t *testing.T) {
 	try(t, s, 0, "deploy", "-f", file)
 	noChange(t, s.State(), "firewalls")
 
-	s.Say("every machine is booted anew; the packet filter of n3 is loaded anew")
+	s.Say("every machine is rebooted; the packet filter of n3 is loaded again")
 	for k := 1; k <= 3; k++ {
 		must(t, "reboot", s.Lab.Reboot(context.WithoutCancel(ctx), fmt.Sprintf("n%d", k)))
 	}
@@ -152,7 +152,7 @@ func TestFirewalls(t *testing.T) {
 		}
 	}
 	// firewalld has taken our iptables into use and would end half way, with nobody let in, when it loads its rules
-	// anew without them. So they stay until somebody takes them away and restarts it; chains that it made for a zone
+	// again without them. So they stay until somebody takes them away and restarts it; chains that it made for a zone
 	// that is in no use go with its restart too.
 	if err := got.Has("iptables (firewalld uses it)"); err != nil {
 		t.Errorf("%v\n%s", err, tail(got.Out, 40))

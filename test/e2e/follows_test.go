@@ -78,7 +78,7 @@ func (l *look) wants(where, what string, have, want []string) {
 }
 
 // servers: every API server runs with the members of etcd that there are, and shows a certificate with its own address,
-// the endpoint's and the load balancer's. It may have more: a certificate that names who has left is not issued anew
+// the endpoint's and the load balancer's. It may have more: a certificate that names who has left is not reissued
 // for that.
 func (l *look) servers() {
 	for _, n := range l.nodes {

@@ -23,7 +23,7 @@ const aDay = `config-extra-args:
 
 // TestAPersonMendsTheFile: etcd does not start with a value of deploy.yaml that nobody can know to be wrong but etcd.
 // The panel says so in etcd's own words. The person leaves the board and comes back by the menu, which says what waits;
-// opens deploy.yaml from the panel in vi, makes a mistake that is told, mends it, and the run goes on in place with
+// opens deploy.yaml from the panel in vi, makes a mistake that is told, fixes it, and the run goes on in place with
 // what was written, to a cluster that works.
 func TestAPersonMendsTheFile(t *testing.T) {
 	const cluster = "edit"
@@ -70,7 +70,7 @@ func TestAPersonMendsTheFile(t *testing.T) {
 		t.Errorf("a deploy.yaml with a fault counts:\n%s", now)
 	}
 
-	s.Say("== it is mended, and the run goes on with it in place")
+	s.Say("== it is fixed, and the run goes on with it in place")
 	x.press("e") // of the dialog
 	inVi(x, `:%s/podcidr: 10.344/podcidr: 10.244/`)
 	x.see(20*time.Minute, "Cluster edit is ready")

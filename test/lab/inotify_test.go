@@ -156,7 +156,7 @@ func TestARecordOfAnotherBootIsNone(t *testing.T) {
 	b.is(200)
 }
 
-func TestACrashBetweenRecordAndSettingIsMended(t *testing.T) {
+func TestACrashBetweenRecordAndSettingIsFixed(t *testing.T) {
 	b := newInotifyBench(t)
 	b.up("one", 10)
 	write(t, b.sysctl, "128\n") // as if it had not come to setting it

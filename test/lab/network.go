@@ -36,7 +36,7 @@ func (s Subnet) Gateway() string { return s.at(254) }
 // Node is the address of nK.
 func (s Subnet) Node(k int) string { return s.at(10 + k) }
 
-// mac is fixed per node: with a random one a node made anew is unreachable until the ARP caches forget the old.
+// mac is fixed per node: with a random one a node made again is unreachable until the ARP caches forget the old.
 func (s Subnet) mac(k int) string {
 	a := s.Addr().As4()
 	return fmt.Sprintf("02:00:%02x:%02x:%02x:%02x", a[0], a[1], a[2], 10+k)

@@ -205,7 +205,7 @@ func shown(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// once renders the chart, anew from its files: helm changes what it is given.
+// once renders the chart, each time from its files: helm changes what it is given.
 func once(name string, list []*archive.BufferedFile, o RenderOptions, moved bool) ([]piece, []event.Msg, error) {
 	c, err := load(name, list)
 	if err != nil {

@@ -236,7 +236,7 @@ func (b *builder) useCache(ctx context.Context) (release func(), err error) {
 	return b.Cache.Use(ctx)
 }
 
-// Update resolves everything anew, writes the lock, and says what moved. No bundle is written.
+// Update resolves everything again, writes the lock, and says what moved. No bundle is written.
 func Update(ctx context.Context, o Options) (*Result, error) {
 	b := newBuilder(&o)
 	b.Update = true

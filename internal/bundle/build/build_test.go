@@ -246,7 +246,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestDamagedCache: files that rotted in the cache never enter a bundle; they are fetched anew.
+// TestDamagedCache: files that rotted in the cache never enter a bundle; they are fetched again.
 func TestDamagedCache(t *testing.T) {
 	u := buildtest.New(t)
 	o := job(t, u, "registry.test/app:1", "amd64", "arm64")

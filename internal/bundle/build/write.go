@@ -33,7 +33,7 @@ func (b *builder) write(ctx context.Context, plans []*plan) ([]Bundle, error) {
 }
 
 // retried does a step again that failed for nothing but damaged files of the cache. What rotted there is only found
-// while it is read, and is gone from there then: it is fetched anew.
+// while it is read, and is gone from there then: it is fetched again.
 func retried(step func() error) error {
 	const rotten = 4
 	for try := 1; ; try++ {

@@ -26,7 +26,7 @@ type Request struct {
 	Baseline *Baseline // what the target has already; nil: nothing
 }
 
-// maxOverrides bounds how often resolving begins anew with another version of some package.
+// maxOverrides bounds how often resolving starts again with another version of some package.
 const maxOverrides = 32
 
 // maxRepairs bounds how far one package that cannot stay takes back others.
@@ -40,7 +40,7 @@ func (x *Index) Closure(roots []string) ([]*Package, error) { return x.Resolve(R
 // considered (see Repository); where a relationship needs an older version and nothing else would do, that one becomes
 // the candidate. Recommended packages are not taken, essential ones only when something depends on them. What the
 // baseline has counts as chosen and is not in the result, unless a newer version is needed; then what needs the very
-// version that is replaced is taken anew too. Nothing of the baseline is removed.
+// version that is replaced is taken again too. Nothing of the baseline is removed.
 //
 // Faults: "deb.root" for what names no package, "deb.baseline", "deb.no-package" for a root that is not there,
 // "deb.unresolved" with the chain from a root to the relationship that nothing satisfies, "deb.conflict" when two that

@@ -31,7 +31,7 @@ type Blob struct {
 // how to go on with them (each locked by who writes it); tmp/, files whose sum is not known yet; and lock, see Use.
 //
 // Nothing is synced to disk: a file's name is its sum and each read checks it, so what a power cut leaves half written
-// is found and fetched anew. Syncing each of several hundred files would cost more than fetching them.
+// is found and fetched again. Syncing each of several hundred files would cost more than fetching them.
 type Cache struct{ dir string }
 
 const (
@@ -152,7 +152,7 @@ func (c *Cache) Put(r io.Reader, limit int64) (Blob, error) {
 	return w.commit()
 }
 
-// localError is one of this machine's disk, not of the network: no retry mends it.
+// localError is one of this machine's disk, not of the network: no retry fixes it.
 type localError struct{ error }
 
 func (e localError) Unwrap() error { return e.error }

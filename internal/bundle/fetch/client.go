@@ -105,9 +105,9 @@ func (b *buffers) put(p []byte) {
 // (Retry-After where the server says so). What comes is held against size and sum. If another process fetches the same
 // sum just now, Get waits and takes what that got.
 //
-// With sinks, what is in the cache is verified on the way to them; a damaged file is removed and fetched anew. Without,
-// nothing is read: who opens the file verifies it. A blob without a sum goes on in the middle only where the server
-// gives a strong validator, and only within this call.
+// With sinks, what is in the cache is verified on the way to them; a damaged file is removed and fetched again.
+// Without, nothing is read: who opens the file verifies it. A blob without a sum continues in the middle only where the
+// server gives a strong validator, and only within this call.
 //
 // An error is a fault, a *SinkError or the context's own. The faults name the URL that was asked. Not found:
 // "fetch.not-found". Not for us: "fetch.denied". Any other status: "fetch.refused". No way there: "fetch.dns",

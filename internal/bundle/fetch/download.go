@@ -35,7 +35,7 @@ type download struct {
 
 	best     int64 // as far as any try got
 	restarts int
-	// the bytes come from several answers, or from one whose end cannot be told from a cut: a wrong sum may be mended
+	// the bytes come from several answers, or from one whose end cannot be told from a cut: a wrong sum may be fixed
 	doubtful bool
 	again    bool // it was started over after a wrong sum
 	useless  bool // what is there must not be resumed by another run
@@ -290,7 +290,7 @@ func (d *download) write(p []byte) error {
 	return d.out.write(p)
 }
 
-// restart forgets what came: the server begins anew, or must.
+// restart forgets what came: the server starts again, or must.
 func (d *download) restart() error {
 	d.etag, d.modified, d.length, d.doubtful = "", "", -1, false
 	if d.w.n == 0 {

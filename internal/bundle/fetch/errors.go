@@ -75,7 +75,7 @@ type proxyError struct {
 
 func (e *proxyError) Error() string { return e.status }
 
-// network sorts an error of asking or of reading: what another try cannot mend is final.
+// network sorts an error of asking or of reading: what another try cannot fix is final.
 func (d *download) network(err error) *event.Fault {
 	host := hostOf(d.url)
 	if ue := (*url.Error)(nil); errors.As(err, &ue) {

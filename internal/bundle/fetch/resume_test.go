@@ -167,7 +167,7 @@ func TestChangedUnderWay(t *testing.T) {
 	}
 }
 
-// Without a sum nothing would tell two versions that were put together: what has no validator begins anew.
+// Without a sum nothing would tell two versions that were put together: what has no validator starts again.
 func TestUnknownSumIsNeverSpliced(t *testing.T) {
 	data, other := blob(1<<20), blob(1<<20 + 7)[7:]
 	for _, tt := range []struct{ etag, then, ranges string }{

@@ -26,7 +26,7 @@ import (
 // Name of the file beside the bundles.
 const Name = "bundle.lock"
 
-// Version of the format. A lock of another version is refused: eggo-bundle update writes it anew.
+// Version of the format. A lock of another version is refused: eggo-bundle update writes it again.
 const Version = 2
 
 // MaxSize of a lock in bytes: it holds the metadata of every package.
@@ -51,7 +51,7 @@ type Set struct {
 }
 
 // Packages is the answer to one question to package repositories. Inputs is the sum of the question: another one is
-// asked anew.
+// asked again.
 type Packages struct {
 	Inputs       string       `json:"inputs_sha256"`
 	Repositories []Repository `json:"repositories"`

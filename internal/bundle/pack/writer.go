@@ -207,7 +207,7 @@ func (w *Writer) Sink(sha256 string) (*Sink, bool) {
 }
 
 // Write takes the next bytes of the blob. More than its size is the fault pack.oversize, after which Reset can begin
-// anew; what goes wrong with the file ends the whole build.
+// again; what goes wrong with the file ends the whole build.
 func (s *Sink) Write(p []byte) (int, error) {
 	if err := s.w.failure(); err != nil {
 		return 0, err

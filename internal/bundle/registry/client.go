@@ -199,7 +199,7 @@ func (c *Client) credentials(ctx context.Context, repo name.Repository) (authn.A
 	}
 }
 
-// credentialsError is one of the keychain: no retry mends it.
+// credentialsError is one of the keychain: no retry fixes it.
 type credentialsError struct{ words string }
 
 func (e *credentialsError) Error() string { return e.words }

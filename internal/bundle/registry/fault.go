@@ -20,7 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// try does something that asks a registry until it works, the fault is one that another try does not mend, or there
+// try does something that asks a registry until it works, the fault is one that another try does not fix, or there
 // were enough of them. what is the image, or the file, that it is done for.
 func (c *Client) try(ctx context.Context, what, registry string, do func(context.Context) error) error {
 	c.mu.Lock()

@@ -290,8 +290,8 @@ func (s *slow) serve(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// TestUploads: what breaks goes on where it broke, or begins anew where the registry cannot say; other repositories get
-// the blob by mounting.
+// TestUploads: what breaks continues where it broke, or starts again where the registry cannot say; other repositories
+// get the blob by mounting.
 func TestUploads(t *testing.T) {
 	from := plainRig(t)
 	size := 0
@@ -311,7 +311,7 @@ func TestUploads(t *testing.T) {
 	}{
 		"whole":          {&slow{}, size},
 		"resumed":        {&slow{status: true, breaks: 6, piece: 100_000}, size},
-		"begun anew":     {&slow{breaks: 2, piece: 100_000}, size + 200_000},
+		"started again":  {&slow{breaks: 2, piece: 100_000}, size + 200_000},
 		"refused at end": {&slow{status: true, final: 2}, size},
 	} {
 		t.Run(name, func(t *testing.T) {

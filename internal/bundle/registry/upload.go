@@ -139,7 +139,7 @@ func (p *pusher) try(ctx context.Context, r *repository, what string, do func(co
 	return err
 }
 
-// retry says whether another try may mend the error.
+// retry says whether another try may fix the error.
 func (p *pusher) retry(err error) bool {
 	_, retry := sort(err, p.c.plain(p.host))
 	return retry
@@ -268,7 +268,7 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// resume asks how much of a broken upload the registry has; one that cannot say starts anew.
+// resume asks how much of a broken upload the registry has; one that cannot say starts again.
 func (u *upload) resume(ctx context.Context) (done bool, err error) {
 	p, r, d := u.p, u.job.to, u.job.part.desc
 	resp, err := p.send(ctx, r, http.MethodGet, u.location, nil, 0, nil, http.StatusNoContent, http.StatusOK,
@@ -296,7 +296,7 @@ func (u *upload) resume(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
-// forget drops an upload that could not be finished: the next try begins anew.
+// forget drops an upload that could not be finished: the next try starts again.
 func (u *upload) forget(err error) error {
 	if !u.p.retry(err) {
 		u.location, u.offset = "", 0

@@ -95,7 +95,7 @@ func (p *Files) typed() tea.Cmd {
 		}})
 }
 
-// afresh is what was typed from where it begins anew: an absolute path, or one from the home directory, behind the
+// afresh is what was typed from where it starts again: an absolute path, or one from the home directory, behind the
 // directory that stood there.
 func afresh(s string) string {
 	s = strings.TrimSpace(s)
@@ -286,7 +286,7 @@ func (p *Review) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		}
 		body = append(body, "")
 	}
-	if p.got.Errors > 0 { // what has to be mended stands first
+	if p.got.Errors > 0 { // what has to be fixed stands first
 		body = append(append(body, p.problems(e, w)...), "")
 	}
 	name, addr := 4, 7

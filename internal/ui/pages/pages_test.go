@@ -550,7 +550,7 @@ func TestAdd(t *testing.T) {
 	w.began(t, backend.Start{Request: want})
 }
 
-// A path that is typed behind the directory that stands there begins anew where it is absolute.
+// A path that is typed behind the directory that stands there starts again where it is absolute.
 func TestAPathBeginsAnew(t *testing.T) {
 	for typed, want := range map[string]string{
 		"/root/deploy.yaml": "/root/deploy.yaml", "/root//srv/a.yaml": "/srv/a.yaml", "/root/~/a.yaml": "~/a.yaml",

@@ -13,7 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
-// sixty are machines whose preflight has found 120 things of three causes; the first is mended by the wizard.
+// sixty are machines whose preflight has found 120 things of three causes; the first is fixed by the wizard.
 func sixty(w *world) func(context.Context, config.Draft, string, func(draft.Check)) {
 	return func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
 		for _, m := range d.Machines {

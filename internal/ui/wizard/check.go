@@ -58,7 +58,7 @@ func (f *preflight) enter(*frame.Env) tea.Cmd {
 
 func (f *preflight) now() string { return f.p.drafted() }
 
-// look begins anew.
+// look starts again.
 func (f *preflight) look() tea.Cmd {
 	if f.stop != nil {
 		f.stop()

@@ -88,7 +88,7 @@ func (f *preflight) fold() tea.Cmd {
 	return nil
 }
 
-// mend is what the wizard can do about what is chosen, on all nodes that it was found on: the word for it, and the
+// fix is what the wizard can do about what is chosen, on all nodes that it was found on: the word for it, and the
 // doing.
 func (f *preflight) fix(r causeRow, e *frame.Env) (word string, do func() tea.Cmd) {
 	p := f.p
@@ -118,7 +118,7 @@ func (f *preflight) fix(r causeRow, e *frame.Env) (word string, do func() tea.Cm
 func (f *preflight) said(e *frame.Env, r causeRow, word string) string {
 	_, change, _ := draft.Fix(&f.p.draft, r.findings()[0])
 	if n := len(r.hosts()); change != nil && n > 1 {
-		return e.P.T("wizard.cause.mend", "do", e.P.T(word), "count", itoa(n))
+		return e.P.T("wizard.cause.fix", "do", e.P.T(word), "count", itoa(n))
 	}
 	return e.P.T(word)
 }
@@ -144,16 +144,16 @@ func (f *preflight) keys(e *frame.Env) []frame.Binding {
 	case f.p.problems.HasErrors():
 		enter("wizard.key.to-problem", func() tea.Cmd { return f.p.toProblem(e) })
 	case f.fault != nil && (f.fault.Class == event.ClassAuth || f.fault.Code == "usage.secret"):
-		enter("wizard.mend.login", func() tea.Cmd { return f.p.toStep("login", e) })
+		enter("wizard.fix.login", func() tea.Cmd { return f.p.toStep("login", e) })
 	case f.busy: // what there is to do shows when all is known
 	case some && !f.passed():
 		word, do := f.fix(r, e)
-		if do == nil { // it is mended on the machine itself
+		if do == nil { // it is fixed on the machine itself
 			word, do = "wizard.key.again", f.look
 		}
 		enter(word, do)
 		if names := r.hosts(); len(names) > 0 && len(names) < len(f.p.draft.Machines) {
-			add(frame.Binding{Keys: []string{"x"}, Word: "wizard.mend.without", Do: func() tea.Cmd {
+			add(frame.Binding{Keys: []string{"x"}, Word: "wizard.fix.without", Do: func() tea.Cmd {
 				return f.without(names)
 			}})
 		}

@@ -30,7 +30,7 @@ type step interface {
 	click(x, y int, e *frame.Env) tea.Cmd
 	wheel(n int)
 	render(e *frame.Env, w, h int) ([]string, *tea.Cursor)
-	// owns says whether a problem at the key is to be mended here.
+	// owns says whether a problem at the key is to be fixed here.
 	owns(key string) bool
 	// back takes an Esc for something inside of the step.
 	back(e *frame.Env) bool
@@ -281,7 +281,7 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	return nil
 }
 
-// placed puts a network that machines lie in to the network, once: there it is mended.
+// placed puts a network that machines lie in to the network, once: there it is fixed.
 func placed(list config.Problems) config.Problems {
 	var out config.Problems
 	for _, x := range list {
@@ -442,7 +442,7 @@ func (p *Page) Wheel(lines int, _ *frame.Env) tea.Cmd {
 	return nil
 }
 
-// problemsOf are the errors and warnings that are to be mended in a step.
+// problemsOf are the errors and warnings that are to be fixed in a step.
 func (p *Page) problemsOf(s step) config.Problems {
 	var out config.Problems
 	for _, x := range p.problems {

@@ -305,8 +305,8 @@ func TestHostKeysAreAskedAbout(t *testing.T) {
 	}
 }
 
-// A finding of preflight is mended where it is told.
-func TestAFindingIsMended(t *testing.T) {
+// A finding of preflight is fixed where it is told.
+func TestAFindingIsFixed(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 120, 40)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "10.0.0.[10-11]")

@@ -55,7 +55,7 @@ func (m goModule) goMod() []byte {
 	return b.Bytes()
 }
 
-// write makes the module anew in dir/work, so that nothing of an interrupted build is left in it.
+// write makes the module again in dir/work, so that nothing of an interrupted build is left in it.
 func (m goModule) write(dir string) (string, error) {
 	d := filepath.Join(dir, "work", m.name)
 	if err := os.RemoveAll(d); err != nil {

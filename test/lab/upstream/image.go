@@ -253,7 +253,7 @@ func walkImage(dir, digest string, f func(v1.Descriptor) error) error {
 	return nil
 }
 
-// prune removes the blobs that no tag leads to any more, because an image was built anew; the lock must be held.
+// prune removes the blobs that no tag leads to any more, because an image was rebuilt; the lock must be held.
 func prune(dir string) error {
 	used := map[string]bool{}
 	err := filepath.WalkDir(filepath.Join(dir, refsDir), func(p string, e fs.DirEntry, err error) error {

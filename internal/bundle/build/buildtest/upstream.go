@@ -86,7 +86,7 @@ func (u *Upstream) Get(path string) []byte {
 	return u.files[path]
 }
 
-// Cut makes every connection for path break after n bytes; 0 mends it.
+// Cut makes every connection for path break after n bytes; 0 fixes it.
 func (u *Upstream) Cut(path string, n int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -213,7 +213,7 @@ func (u *Upstream) repository(t testing.TB) {
 	u.Publish(t, nil)
 }
 
-// Publish signs the package repository anew, with other versions of some packages.
+// Publish signs the package repository again, with other versions of some packages.
 func (u *Upstream) Publish(t testing.TB, versions map[string]string) {
 	t.Helper()
 	u.mu.Lock()

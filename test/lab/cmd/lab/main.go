@@ -73,7 +73,7 @@ LAB names the lab (default eggo), EGGO_LAB_DIR the directory where everything is
 		{"cut", "Pull a node's network cable", func(ctx context.Context, l *lab.Lab, n string) error {
 			return l.Cut(ctx, n)
 		}},
-		{"mend", "Plug a node's network cable in again",
+		{"reconnect", "Plug a node's network cable in again",
 			func(ctx context.Context, l *lab.Lab, n string) error { return l.Reconnect(ctx, n) }},
 		{"wipe", "Give a node a fresh disk", func(ctx context.Context, l *lab.Lab, n string) error {
 			return l.Wipe(ctx, n)
