@@ -280,7 +280,7 @@ func (q *question) component(ctx context.Context, idx *deb.Index, rel *deb.Relea
 	if err != nil {
 		return err
 	}
-	return q.index(idx, blob, base+file, unpacked, r)
+	return q.index(ctx, idx, blob, base+file, unpacked, r)
 }
 
 // bare reads a flat repository without a Release file, for which the spec vouches.
@@ -290,7 +290,7 @@ func (q *question) bare(ctx context.Context, idx *deb.Index, base string, r spec
 		blob, err := q.client.Get(ctx, fetch.Source{URL: base + file, Size: -1, Limit: maxPackages,
 			What: "Packages of " + r.URL})
 		if err == nil {
-			return q.index(idx, blob, base+file, 0, r)
+			return q.index(ctx, idx, blob, base+file, 0, r)
 		}
 		if last = err; event.AsFault(err).Code != "fetch.not-found" {
 			return err
@@ -300,7 +300,8 @@ func (q *question) bare(ctx context.Context, idx *deb.Index, base string, r spec
 }
 
 // index reads a Packages file into the index.
-func (q *question) index(idx *deb.Index, blob fetch.Blob, address string, unpacked int64, r spec.Repository) error {
+func (q *question) index(ctx context.Context, idx *deb.Index, blob fetch.Blob, address string, unpacked int64,
+	r spec.Repository) error {
 	f, err := q.Cache.Open(blob)
 	if err != nil {
 		return err
@@ -314,7 +315,8 @@ func (q *question) index(idx *deb.Index, blob fetch.Blob, address string, unpack
 	if unpacked > 0 {
 		limit = min(limit, unpacked)
 	}
-	return whole(f, idx.AddFrom(&cappedReader{r: plain, left: limit}, deb.Repository{URL: r.URL, Priority: r.Priority}))
+	from := deb.Repository{URL: r.URL, Priority: r.Priority}
+	return whole(f, idx.AddFrom(until(ctx, &cappedReader{r: plain, left: limit}), from))
 }
 
 func decompress(r io.Reader, name string) (io.Reader, error) {
@@ -326,6 +328,21 @@ func decompress(r io.Reader, name string) (io.Reader, error) {
 	}
 	return r, nil
 }
+
+// until is a reader that ends with ctx: metadata of a distribution takes seconds to read.
+func until(ctx context.Context, r io.Reader) io.Reader {
+	return readFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return r.Read(p)
+	})
+}
+
+type readFunc func([]byte) (int, error)
+
+// Read implements io.Reader.
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 // cappedReader fails beyond its limit, where io.LimitReader would end in silence.
 type cappedReader struct {

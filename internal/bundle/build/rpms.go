@@ -183,7 +183,7 @@ func (q *question) entry(ctx context.Context, r spec.Repository, md *rpm.Repomd,
 		return whole(f, event.NewFault(event.ClassFailed, "rpm.primary", err, "repository", r.URL))
 	}
 	defer in.Close()
-	if err := read(in); err != nil {
+	if err := read(until(ctx, in)); err != nil {
 		return whole(f, err)
 	}
 	// To the end, so that the sum of the whole file was checked.
