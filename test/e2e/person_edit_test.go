@@ -52,7 +52,7 @@ func TestAPersonMendsTheFile(t *testing.T) {
 	x.press("d")
 	x.back(time.Minute, "To return to it: eggo-tui attach")
 	x.command("eggo-tui list")
-	x.back(time.Minute, "action required", "n1: Start etcd, since", "eggo-tui attach --id "+cluster)
+	x.back(time.Minute, "action required", "n1: Start etcd, waiting since", "eggo-tui attach --id "+cluster)
 	x.command("eggo-tui")
 	x.see(time.Minute, "Open the run waiting for your decision", "n1: Start etcd", "CompactionRetention")
 	s.Say("the menu:\n%s", x.screen())
