@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,19 +95,7 @@ func outputFlag(cmd *cobra.Command, env *environment) func() (bool, error) {
 // version is set by the linker in releases; other builds take what the toolchain recorded.
 var version string
 
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "devel"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	return "devel"
-}
+func buildVersion() string { return cli.Version(version) }
 
 func newVersion(env *environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: env.P.T("cli.version.short"), Args: cli.Exactly()}

@@ -1,19 +1,18 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/controlhost/controlhosttest"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
@@ -21,20 +20,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 )
-
-// person answers what is asked on a screen.
-type person struct{ secrets []string }
-
-func (p *person) Secret(_ context.Context, what event.Msg) (string, error) {
-	p.secrets = append(p.secrets, what.Key)
-	return "open sesame", nil
-}
-func (p *person) Signer(context.Context, backend.Signer) (bool, error) { return true, nil }
-
-func (p *person) HostKeys(_ context.Context, keys []backend.HostKey, _ backend.KnownHosts) ([]bool, error) {
-	return slices.Repeat([]bool{true}, len(keys)), nil
-}
-func (p *person) Doing(event.Msg) {}
 
 // A run that is begun on the screen is a process of its own: it gets the password that was asked for, and neither its
 // command line nor what it leaves on the disk has it; its log says how it ended, and the menu finds it.
@@ -47,14 +32,14 @@ func TestARunOfItsOwn(t *testing.T) {
 	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
 		Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: operationtest.Swift{}}
 	d := env.host(state)
-	who := &person{}
+	who := &controlhosttest.User{}
 	start := backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}
 	ref, err := d.Services().Launch(t.Context(), start, who)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(who.secrets) != 1 || ref.Cluster != "away" {
-		t.Errorf("asked %v, began %v", who.secrets, ref)
+	if len(who.Asked) != 1 || ref.Cluster != "away" {
+		t.Errorf("asked %v, began %v", who.Asked, ref)
 	}
 	open, err := d.Open(t.Context(), ref, 0)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
+	"github.com/eggo-k8s/eggo/internal/controlhost/controlhosttest"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
@@ -22,7 +23,7 @@ import (
 
 // decided answers a question about a signer.
 type decided struct {
-	person
+	controlhosttest.User
 	yes   bool
 	asked []backend.Signer
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -14,25 +13,7 @@ import (
 // version is set by the linker in releases; other builds take what the toolchain recorded.
 var version string
 
-// buildVersion is the version of this program: the release, else the module's version, else the commit.
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "devel"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return "devel-" + s.Value[:12]
-		}
-	}
-	return "devel"
-}
+func buildVersion() string { return cli.Version(version) }
 
 func newVersionCmd(env *environment) *cobra.Command {
 	var output string

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/controlhost/controlhosttest"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
@@ -46,20 +47,6 @@ func (nobodyThere) Secret(context.Context, operation.SecretQuestion) (string, er
 	return "", operation.ErrNobody
 }
 
-// person answers what is asked on a screen.
-type person struct{ secrets []string }
-
-func (p *person) Secret(_ context.Context, what event.Msg) (string, error) {
-	p.secrets = append(p.secrets, what.Key)
-	return "open sesame", nil
-}
-func (p *person) Signer(context.Context, backend.Signer) (bool, error) { return true, nil }
-
-func (p *person) HostKeys(_ context.Context, keys []backend.HostKey, _ backend.KnownHosts) ([]bool, error) {
-	return slices.Repeat([]bool{true}, len(keys)), nil
-}
-func (p *person) Doing(event.Msg) {}
-
 // A password that was given on the screen is not asked for again by what is looked at next, in whatever language; one
 // that was refused is.
 func TestAPasswordIsAskedForOnce(t *testing.T) {
@@ -73,15 +60,15 @@ func TestAPasswordIsAskedForOnce(t *testing.T) {
 		os.WriteFile(saved, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	who := &person{}
+	who := &controlhosttest.User{}
 	stock := backend.Inventory{Common: request.OfCluster("away")}
 	for range 2 {
 		if _, err := h.read(t.Context(), stock, who); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if want := []string{"ask.password"}; !slices.Equal(who.secrets, want) {
-		t.Errorf("asked for %v", who.secrets)
+	if want := []string{"ask.password"}; !slices.Equal(who.Asked, want) {
+		t.Errorf("asked for %v", who.Asked)
 	}
 	h.remember("away", map[string]string{"password": "another"})
 	for range 2 {
@@ -89,8 +76,8 @@ func TestAPasswordIsAskedForOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := []string{"ask.password", "ask.password"}; !slices.Equal(who.secrets, want) {
-		t.Errorf("asked for %v", who.secrets)
+	if want := []string{"ask.password", "ask.password"}; !slices.Equal(who.Asked, want) {
+		t.Errorf("asked for %v", who.Asked)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/event/eventtest"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/report"
 )
@@ -91,18 +92,6 @@ func TestPlainLinesAreNotDropped(t *testing.T) {
 	}
 }
 
-// archs are findings of one cause on many machines.
-func archs(n int) []event.Finding {
-	var out []event.Finding
-	for i := range n {
-		host := fmt.Sprintf("node-%d", i+1)
-		out = append(out, event.Finding{Host: host, Severity: event.Error,
-			Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says",
-				"amd64").On(host)})
-	}
-	return out
-}
-
 // Line by line what can be done about a cause is done on all its machines.
 func TestPlainFixesOfACause(t *testing.T) {
 	t.Parallel()
@@ -113,7 +102,7 @@ func TestPlainFixesOfACause(t *testing.T) {
 		w.draft.Machines = append(w.draft.Machines, config.Machine{Name: fmt.Sprintf("node-%d", i+1),
 			IP: fmt.Sprintf("192.0.2.%d", i+1)})
 	}
-	list, do := w.fixes(report.Causes(archs(60)))
+	list, do := w.fixes(report.Causes(eventtest.Archs(60)))
 	if len(list) != 1 || !strings.Contains(list[0].text, "60 machines, for example") {
 		t.Fatalf("%+v", list)
 	}

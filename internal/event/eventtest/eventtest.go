@@ -2,6 +2,7 @@
 package eventtest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,18 @@ func Fault(t testing.TB, err error, code, cause string) *event.Fault {
 		return &event.Fault{}
 	}
 	return f
+}
+
+// Archs are findings of one cause on many machines.
+func Archs(n int) []event.Finding {
+	var out []event.Finding
+	for i := range n {
+		host := fmt.Sprintf("node-%d", i+1)
+		out = append(out, event.Finding{Host: host, Severity: event.Error,
+			Fault: *event.NewFault(event.ClassPreflight, "preflight.arch", nil, "is", "arm64", "says",
+				"amd64").On(host)})
+	}
+	return out
 }
 
 // Stepped is a reading of a clock whose time of day was set by d: what it measures is as before.
