@@ -74,7 +74,7 @@ func TestRPMRepositories(t *testing.T) {
 			"build.no-sha256", []string{"a-1-1.noarch", "set dir to"}},
 		{"a list of files that is cut off", "keys.gpg",
 			rpms{requires: "/opt/tool", filelists: "<filelists packages=\"1\"><package"},
-			"rpm.filelists", []string{"/rpm cannot be used", "another one"}},
+			"rpm.filelists", []string{"/rpm cannot be used", "another mirror"}},
 		{"a file that has no keys", "spec.yaml", rpms{}, "rpm.keyring",
 			[]string{"The keyring spec.yaml of http://", "RPM-GPG-KEY"}},
 		{"a key file that is empty", "empty", rpms{}, "rpm.keyring", []string{"no keys in it"}},
