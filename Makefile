@@ -87,7 +87,7 @@ bench-deploy: build ## a cluster of three control planes: eggo-tui deploy beside
 bench-packages: ## the benchmarks of the packages; they report, they assert nothing
 	go test -run '^$$' -bench . -benchmem ./internal/...
 
-shots: ## the pictures of docs/shots (needs fonts-dejavu-core and fonts-noto-cjk, no terminal)
+shots: ## the pictures of docs/shots, one of them moving (needs fonts-dejavu-core and fonts-noto-cjk, no terminal)
 	go run ./test/shots
 
 goreleaser-check: ## is .goreleaser.yaml valid? (compiles goreleaser the first time)

@@ -68,5 +68,5 @@ var demoRun []byte
 
 // DemoRun is the event log, gzipped, of a real install on five machines: three control planes, a load balancer on one
 // of two workers. The disk of the other worker fills up on the way, and the step that failed is retried. Directories,
-// the host's name and addresses were replaced, nothing else: see test/e2e/cmd/story.
+// the host's name and addresses were replaced, notices of the lab's limits dropped, nothing else: test/e2e/cmd/story.
 func DemoRun() []byte { return demoRun }

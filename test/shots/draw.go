@@ -36,6 +36,7 @@ const (
 // is.
 type pen struct {
 	regular, bold []face               // the first that has a character draws it
+	keys          []face               // for a key that is pressed
 	cw, ch, base  int                  // of a cell
 	used          map[color.NRGBA]bool // colours of the picture that is drawn, but for the edges of letters
 }
@@ -57,6 +58,7 @@ func newPen(dirs []string) (*pen, error) {
 		{&p.regular, "NotoSansCJK-Regular.ttc", "Noto Sans Mono CJK SC", cjkSize},
 		{&p.bold, "DejaVuSansMono-Bold.ttf", "", fontSize},
 		{&p.bold, "NotoSansCJK-Bold.ttc", "Noto Sans Mono CJK SC", cjkSize},
+		{&p.keys, "DejaVuSansMono-Bold.ttf", "", keySize},
 	} {
 		x, err := load(dirs, f.file, f.name, f.size)
 		if err != nil {
@@ -122,17 +124,22 @@ func (p *pen) picture(content string, w, h int, l look) *image.NRGBA {
 	p.uses(l.back)
 	p.uses(l.text)
 	rounded(img, l.back)
+	p.cells(img, content, w, h, image.Pt(margin, margin), l)
+	return img
+}
+
+// cells draws a screen of w×h cells at a place.
+func (p *pen) cells(img *image.NRGBA, content string, w, h int, at image.Point, l look) {
 	buf := uv.NewScreenBuffer(w, h)
 	buf.Method = ansi.GraphemeWidth
 	uv.NewStyledString(content).Draw(buf, buf.Bounds())
 	for y := range h {
 		for x := range w {
 			if c := buf.CellAt(x, y); c != nil && c.Width > 0 {
-				p.cell(img, c, margin+x*p.cw, margin+y*p.ch, l)
+				p.cell(img, c, at.X+x*p.cw, at.Y+y*p.ch, l)
 			}
 		}
 	}
-	return img
 }
 
 func (p *pen) cell(img *image.NRGBA, c *uv.Cell, x, y int, l look) {

@@ -39,10 +39,10 @@ type shot struct {
 func shots() []shot {
 	return []shot{
 		{name: "board", at: 79 * time.Second, w: 120, h: 36, also: true},
-		{name: "board-30", more: 25, at: 114 * time.Second, w: 150, h: 44},
-		{name: "board-100", more: 95, at: 114 * time.Second, w: 180, h: 50, fails: true, host: "worker-4",
+		{name: "board-30", more: 25, at: 94 * time.Second, w: 150, h: 44},
+		{name: "board-100", more: 95, at: 79 * time.Second, w: 180, h: 50, fails: true, host: "worker-4",
 			keys: []string{"esc"}},
-		{name: "failure", at: 79 * time.Second, w: 120, h: 36, fails: true},
+		{name: "failure", at: 40 * time.Second, w: 120, h: 36},
 		{name: "steps", at: 134 * time.Second, w: 120, h: 36, keys: []string{"enter"}, also: true},
 		{name: "log", w: 120, h: 30, keys: []string{"s", "o", "t", "up", "up", "up"}},
 		{name: "summary", w: 120, h: 28},
@@ -54,14 +54,15 @@ func shots() []shot {
 func main() {
 	out := flag.String("o", filepath.Join("docs", "shots"), "directory of the pictures")
 	fonts := flag.String("fonts", "/usr/share/fonts", "where the fonts are")
+	only := flag.String("only", "", "how the names of the pictures to be drawn begin")
 	flag.Parse()
-	if err := run(*out, strings.Split(*fonts, ":")); err != nil {
+	if err := run(*out, strings.Split(*fonts, ":"), *only); err != nil {
 		fmt.Fprintln(os.Stderr, "shots:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out string, fonts []string) error {
+func run(out string, fonts []string, only string) error {
 	p, err := newPen(fonts)
 	if err != nil {
 		return err
@@ -74,6 +75,9 @@ func run(out string, fonts []string) error {
 		return err
 	}
 	for _, s := range pictures(list) {
+		if !strings.HasPrefix(s.name, only) {
+			continue
+		}
 		for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 			for _, l := range []struct {
 				name string
@@ -98,7 +102,10 @@ func run(out string, fonts []string) error {
 			}
 		}
 	}
-	return nil
+	if !strings.HasPrefix("demo", only) {
+		return nil
+	}
+	return p.movies(out, list)
 }
 
 // picture is a screen of w×h cells, drawn in both languages.

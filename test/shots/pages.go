@@ -137,6 +137,7 @@ func jumpDeps() *pages.Deps {
 			return backend.Ref{}, err
 		},
 		Read: jumpTold,
+		Demo: func(context.Context) (backend.Board, error) { return backend.Board{Feed: &reel{}}, nil },
 		Check: func(_ context.Context, file string) (backend.Checked, error) {
 			c := jumpClusters()[0]
 			c.Status, c.File = backend.Unknown, file
