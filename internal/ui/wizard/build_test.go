@@ -64,7 +64,7 @@ func TestTheWizardBuildsABundle(t *testing.T) {
 		uitest.Run(t, a, a.Init())
 		threeNodes(t, a)
 		uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n")
-		uitest.Has(t, a, "build a bundle (needs a network)")
+		uitest.Has(t, a, "or b to build one (needs a network)")
 		uitest.Keys(t, a, "b")
 		uitest.Has(t, a, "building")
 		uitest.Keys(t, a, "enter")

@@ -57,11 +57,12 @@ func (b *bundles) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	if b.busy {
 		put(-1, "  "+t.Busy.Render(g.Running+" "+e.P.T("wizard.bundle.looking")))
 	} else if len(b.p.bundles) == 0 {
-		for _, l := range wrapped(e.P.T("wizard.bundle.none"), w-2) {
-			put(-1, "  "+t.Dim.Render(l))
-		}
+		none := "wizard.bundle.none"
 		if b.p.svc.Build != nil {
-			put(-1, "", "  "+t.Key.Render("b")+" "+t.Text.Render(widget.Cut(e.P.T("wizard.bundle.build"), w-4, g.Cut)))
+			none = "wizard.bundle.build"
+		}
+		for _, l := range wrapped(e.P.T(none), w-2) {
+			put(-1, "  "+t.Dim.Render(l))
 		}
 	}
 	var foot []string
