@@ -96,9 +96,9 @@ func Of(in Input, p *i18n.Printer) Sketch {
 		add("services", p.T("sketch.services.is", "cidr", c.ServiceCIDR.String(), "dns", c.DNSAddr.String(), "domain",
 			c.DNSDomain))
 	}
-	if text := in.upload(p, nodes); text != "" {
+	if text, some := in.upload(p, nodes); text != "" {
 		add("upload", text)
-		if in.packages() {
+		if some && in.packages() {
 			s.Rows = append(s.Rows, Row{"", p.T("sketch.upload.packages")})
 		}
 	}
@@ -227,8 +227,9 @@ func addonName(file string) string {
 	return strings.TrimPrefix(file, "kube-")
 }
 
-// upload is how many bytes are sent: what the plan says, else what the manifests of the bundles say.
-func (in Input) upload(p *i18n.Printer, nodes []node) string {
+// upload is how many bytes are sent, and whether some are: what the plan says, else what the manifests of the bundles
+// say.
+func (in Input) upload(p *i18n.Printer, nodes []node) (text string, some bool) {
 	bytes, ok := in.bytes(nodes)
 	total := int64(0)
 	type share struct{ least, most int64 }
@@ -247,10 +248,10 @@ func (in Input) upload(p *i18n.Printer, nodes []node) string {
 		shares[role] = share{min(s.least, bytes[i]), max(s.most, bytes[i])}
 	}
 	if !ok {
-		return ""
+		return "", false
 	}
 	if total == 0 {
-		return p.T("sketch.upload.none")
+		return p.T("sketch.upload.none"), false
 	}
 	var parts []string
 	for _, role := range roles {
@@ -268,7 +269,7 @@ func (in Input) upload(p *i18n.Printer, nodes []node) string {
 	if in.Planned {
 		key = "sketch.upload.is"
 	}
-	return p.T(key, "total", report.Size(total), "each", p.List(parts))
+	return p.T(key, "total", report.Size(total), "each", p.List(parts)), true
 }
 
 // first is the role that decides most of what a node gets.

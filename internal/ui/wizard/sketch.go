@@ -23,7 +23,7 @@ const (
 func (r *review) sketchLines(e *frame.Env, w int) []string {
 	p := r.p
 	in := sketch.Input{Draft: p.draft, Cluster: p.cluster, Plan: r.plan, Past: r.past,
-		Planned: r.planOf != "" && !r.busy && r.fault == nil}
+		Planned: r.planOf == p.drafted() && !r.busy && r.fault == nil}
 	if p.joins() {
 		in.Member = func(m config.Machine) bool { return p.members[draft.MachineKey(m)] }
 	}

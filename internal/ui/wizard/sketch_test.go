@@ -97,6 +97,22 @@ func TestTheSketchOfAJoin(t *testing.T) {
 	uitest.Lacks(t, a, "Expected time", "Pod CIDR")
 }
 
+// A plan of what the draft was before is none of what it is now: the sizes are the manifest's again.
+func TestAnOldPlanIsNotThePlan(t *testing.T) {
+	a := toReview(t, i18n.English, false, 120, 40, 3)
+	uitest.Has(t, a, "930.0 MiB (310.0 MiB per control plane")
+	for range 5 {
+		uitest.Keys(t, a, "ctrl+p")
+	}
+	uitest.Has(t, a, "Address ranges")
+	uitest.Type(t, a, "nonsense")
+	for range 5 {
+		uitest.Keys(t, a, "ctrl+n")
+	}
+	uitest.Has(t, a, "Expected time", "about 9", "556.0 MiB per control plane, 200.0 MiB per worker")
+	uitest.Lacks(t, a, "930.0 MiB (310.0 MiB")
+}
+
 // BenchmarkSteps draws each step of a cluster of a hundred machines.
 func BenchmarkSteps(b *testing.B) {
 	a := toReview(b, i18n.English, false, 200, 60, 100)
