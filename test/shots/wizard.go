@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"image/color"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,28 +24,36 @@ type wizardShot struct {
 	name string
 	keys []string
 	also bool // on a light terminal too
+	on   machines
 }
+
+// machines are those that are met: all is well with them, as in a run that passes, but where a picture is about the
+// rest.
+type machines int
+
+const (
+	well     machines = iota
+	probed            // one is still looked at
+	unknown           // the host keys of two are not known
+	troubled          // there is much to fix
+)
 
 func wizardShots() []wizardShot {
 	nodes := []string{"=rack-7", "ctrl+n", "ctrl+n", "=192.0.2.[11-17]", "enter", "enter", "home", "down", "m", "down",
-		"down", "l"}
+		"m", "down", "l"}
 	to := func(steps int, more ...string) []string {
-		out := nodes[:len(nodes):len(nodes)]
-		for i := range steps {
-			out = append(out, "ctrl+n")
-			if i == 0 { // one of the machines was never met: that is decided later
-				out = append(out, "l")
-			}
-		}
-		return append(out, more...)
+		return slices.Concat(nodes, slices.Repeat([]string{"ctrl+n"}, steps), more)
 	}
+	// two of the machines were never met: that is decided later
+	fixes := slices.Concat(nodes, []string{"ctrl+n", "l"}, slices.Repeat([]string{"ctrl+n"}, 4))
 	return []wizardShot{
-		{name: "wizard-machines", keys: to(0), also: true},
+		{name: "wizard-machines", keys: to(0), also: true, on: probed},
 		{name: "wizard-empty", keys: nodes[:3]},
-		{name: "wizard-keys", keys: to(0, "f")},
-		{name: "wizard-networks", keys: to(1, "=10.240/16")},
+		{name: "wizard-keys", keys: to(0, "f"), on: unknown},
+		{name: "wizard-networks", keys: to(1, "=10.240.0.0/16")},
 		{name: "wizard-bundle", keys: to(3)},
 		{name: "wizard-preflight", keys: to(5)},
+		{name: "wizard-fixes", keys: fixes, on: troubled},
 		{name: "wizard-overview", keys: to(6), also: true},
 		{name: "wizard-review", keys: to(6, "tab", "tab")},
 		{name: "wizard-cluster", keys: nodes[:1]},
@@ -57,7 +66,7 @@ func wizardShots() []wizardShot {
 
 // screen presses the keys.
 func (s wizardShot) screen(lang i18n.Lang, dark bool, w, h int) string {
-	p := wizard.New(context.Background(), pretended())
+	p := wizard.New(context.Background(), pretended(s.on))
 	app := ui.New(p, ui.Options{Lang: lang})
 	do(app, func() tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} })
 	if !dark {
@@ -97,7 +106,7 @@ func stepKey(k string) tea.KeyPressMsg {
 }
 
 // pretended are services of machines that there are not.
-func pretended() wizard.Services {
+func pretended(on machines) wizard.Services {
 	was := "cluster-id: rack-7\nmasters:\n- name: node-1\n  ip: 192.0.2.11\n  port: 22\n  arch: amd64\nnodes:\n- " +
 		"name: old\n  ip: 192.0.2.40\n  port: 22\n  arch: amd64\n"
 	return wizard.Services{
@@ -109,17 +118,17 @@ func pretended() wizard.Services {
 			Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
 				l := draft.Probe{Machine: m, Stage: draft.Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian",
 					Codename: "bookworm", Arch: "amd64", CPUs: 8, Memory: 32 << 30, Disk: 180 << 30}
-				switch m.IP[len(m.IP)-1] {
-				case '3':
+				switch last := m.IP[len(m.IP)-1]; {
+				case on == troubled && last == '3':
 					l = draft.Probe{Machine: m, Stage: draft.Failed,
 						Fault: event.NewFault(event.ClassFailed, "ssh.timeout", nil, "addr", m.IP+":22", "limit",
 							"10s").On(m.Name)}
-				case '5', '6':
+				case on >= unknown && (last == '5' || last == '6'):
 					l = draft.Probe{Machine: m, Stage: draft.Asking,
 						Key: &draft.KeyQuestion{Addr: m.IP + ":22", Type: "ssh-ed25519",
 							Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + m.IP[len(m.IP)-1:] + "k",
 							Answer:      func(bool) {}}}
-				case '7':
+				case on != well && last == '7':
 					l = draft.Probe{Machine: m, Stage: draft.Inspecting}
 				}
 				tell(l)
@@ -136,6 +145,10 @@ func pretended() wizard.Services {
 			Preflight: func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
 				for _, m := range d.Machines {
 					tell(draft.Check{Machine: m.Name})
+				}
+				if on != troubled {
+					tell(draft.Check{End: true})
+					return
 				}
 				find := func(sev event.Severity, i int, code string, kv ...string) {
 					name := d.Machines[i].Name
