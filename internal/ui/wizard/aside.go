@@ -60,8 +60,15 @@ func (p *Page) withAside(e *frame.Env, s step, w, h int) ([]string, *tea.Cursor)
 	if len(list) > 0 && w >= wide+asideInset+asideWide {
 		room := min(asideMost, w-wide-asideInset)
 		p.body.w = w - asideInset - room
+		if f, is := s.(*form); is {
+			f.tight = false
+		}
 		body, c := s.render(e, p.body.w, h)
 		return beside(e, body, topicLines(e, list, room, h), p.body.w, h), c
+	}
+	if f, is := s.(*form); is { // decided by what does not change while a person types
+		all := len(topicLines(e, list, w, 1<<20))
+		f.tight = h >= asideHigh && 2*len(f.visible())+5+all > h
 	}
 	body, c := s.render(e, w, h)
 	if h < asideHigh {

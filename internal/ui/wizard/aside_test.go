@@ -68,6 +68,15 @@ func TestWhatHelpsStandsBesideTheStep(t *testing.T) {
 	}
 }
 
+// A form moves together where what helps would not fit below it.
+func TestAFormMakesRoomForWhatHelps(t *testing.T) {
+	a, _, _ := open(t, i18n.English, false, 120, 33)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Type(t, a, "192.168.0.[15-17]")
+	uitest.Keys(t, a, "enter", "enter", "home", "l", "ctrl+n")
+	uitest.Has(t, a, "Load balancer port", "Extra SANs (IP)", "Address ranges", "Ports between the machines")
+}
+
 // How many machines may fail follows from how many there are, and from what is in front of them.
 func TestFaultTolerance(t *testing.T) {
 	a, _, _ := open(t, i18n.English, false, 120, 50)

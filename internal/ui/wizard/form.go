@@ -81,6 +81,7 @@ type form struct {
 	at    int
 	top   int
 	rows  []int // the item of each line as drawn last, -1 for none
+	tight bool  // no blank lines between items
 	more  func(e *frame.Env) []frame.Binding
 	tail  func(e *frame.Env, w int) []string
 }
@@ -286,7 +287,7 @@ func (f *form) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		if chosen {
 			last = len(out)
 		}
-		if h > 2*len(list)+4 {
+		if h > 2*len(list)+4 && !f.tight {
 			out, rows = append(out, ""), append(rows, -1)
 		}
 	}
