@@ -62,7 +62,7 @@ func must(t *testing.T, errs ...error) {
 
 // While no signer is known a person is asked about the key, before the run is a process of its own; a yes is kept, a no
 // ends it.
-func TestAPersonIsAskedAboutTheSigner(t *testing.T) {
+func TestUserIsAskedAboutTheSigner(t *testing.T) {
 	t.Parallel()
 	file, deploy, fingerprint := signedBundle(t)
 	for _, yes := range []bool{false, true} {

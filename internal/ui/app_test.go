@@ -33,7 +33,7 @@ func watch(t testing.TB, n int) *App {
 }
 
 // A person looks at a run that is over: the board, a machine's log, a search, the keys, the other language.
-func TestAPersonLooksAround(t *testing.T) {
+func TestUserLooksAround(t *testing.T) {
 	a := watch(t, 3)
 	uitest.Has(t, a, "n0", "n2", "done", "100 %", "Infrastructure", "second 59", "q quit")
 	uitest.Drive(t, a, uitest.Press("L"))

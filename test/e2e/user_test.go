@@ -77,11 +77,11 @@ func firstContacts(x *terminal, ready, whose string) {
 	})
 }
 
-// TestAPersonsWholeWay is in English: from the menu through the wizard to an install on two machines, which is left and
+// TestUserWholeWay is in English: from the menu through the wizard to an install on two machines, which is left and
 // attached again; then the terminal is killed with the board in it, the install goes on all the same, and another
 // terminal shows it to its end: a cluster that works. From the menu a machine joins, all are asked how they are, the
 // machine leaves, the cluster is cleaned up, and every machine is what it was.
-func TestAPersonsWholeWay(t *testing.T) {
+func TestUserWholeWay(t *testing.T) {
 	const cluster = "person"
 	s := newLab(t, 3)
 	ctx := t.Context()
@@ -102,8 +102,8 @@ func TestAPersonsWholeWay(t *testing.T) {
 	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 3) })
 }
 
-// TestAPersonInstallsInChinese: from the menu through the wizard to a cluster of three machines that works.
-func TestAPersonInstallsInChinese(t *testing.T) {
+// TestUserInstallsInChinese: from the menu through the wizard to a cluster of three machines that works.
+func TestUserInstallsInChinese(t *testing.T) {
 	full(t)
 	s := newLab(t, 3)
 	ctx := t.Context()

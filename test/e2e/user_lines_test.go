@@ -77,10 +77,10 @@ func (s *spoken) entry(entry string) {
 	s.press("Enter")
 }
 
-// TestAPersonInstallsLineByLine: on a terminal that cannot be drawn on, by answers to questions alone: a cluster is
+// TestUserInstallsLineByLine: on a terminal that cannot be drawn on, by answers to questions alone: a cluster is
 // installed by the wizard, its run is left and returned to, a machine joins, status, the machine leaves, the cluster is
 // cleaned up, a run is told of again. No byte steers the terminal.
-func TestAPersonInstallsLineByLine(t *testing.T) {
+func TestUserInstallsLineByLine(t *testing.T) {
 	full(t)
 	const cluster = "lines"
 	s := newLab(t, 2)

@@ -32,10 +32,10 @@ func beginSaved(x *terminal, cluster string, nodes []stand.Node, more ...string)
 	x.press("y")
 }
 
-// TestAPersonMendsAFullDisk: the disk of a worker fills up in the middle of an install that was begun from the menu.
+// TestUserFixesFullDisk: the disk of a worker fills up in the middle of an install that was begun from the menu.
 // The board says where, what and why, and the other machines go on; the person logs in from the board, makes room, has
 // it tried again, and the cluster works.
-func TestAPersonMendsAFullDisk(t *testing.T) {
+func TestUserFixesFullDisk(t *testing.T) {
 	const cluster = "disk"
 	s := newLab(t, 3)
 	ctx := t.Context()

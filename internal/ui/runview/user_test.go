@@ -140,7 +140,7 @@ func asks(host string, try int) event.Event {
 
 // Two machines fail. The person is called, sees what, why and what helps, tries one again and leaves the other out; the
 // third goes on.
-func TestAPersonDecides(t *testing.T) {
+func TestUserDecides(t *testing.T) {
 	s := begin(t, nil)
 	s.happens(asks("n2", 1), asks("n3", 1))
 	s.has("n2: action required", "1 of 2", "apt-get install containerd", "100", "The disk is full", "df -h",

@@ -21,11 +21,11 @@ const aDay = `config-extra-args:
     ETCD_AUTO_COMPACTION_RETENTION: "1d"
 `
 
-// TestAPersonMendsTheFile: etcd does not start with a value of deploy.yaml that nobody can know to be wrong but etcd.
+// TestUserFixesDeployYAML: etcd does not start with a value of deploy.yaml that nobody can know to be wrong but etcd.
 // The panel says so in etcd's own words. The person leaves the board and comes back by the menu, which says what waits;
 // opens deploy.yaml from the panel in vi, makes a mistake that is told, fixes it, and the run goes on in place with
 // what was written, to a cluster that works.
-func TestAPersonMendsTheFile(t *testing.T) {
+func TestUserFixesDeployYAML(t *testing.T) {
 	const cluster = "edit"
 	s := newLab(t, 3)
 	ctx := t.Context()
