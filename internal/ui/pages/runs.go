@@ -290,7 +290,7 @@ func (p *Runs) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 // columns are the widths of when, cluster, what, status, took.
 func (p *Runs) columns(e *frame.Env, runs []backend.Run, w int) [5]int {
 	c := [5]int{16, widget.Width(e.P.T("col.cluster")), widget.Width(e.P.T("col.what")),
-		widget.Width(e.P.T("col.status")), 7}
+		widget.Width(e.P.T("col.status")), max(7, widget.Width(e.P.T("col.took")))}
 	for _, r := range runs {
 		word, _ := ended(e, r)
 		c[1], c[2], c[3] = max(c[1], widget.Width(event.Clean(r.Cluster))), max(c[2], widget.Width(verb(e, r.Verb))),
