@@ -66,11 +66,12 @@ type Page struct {
 	built    []string // of them: built just now
 	shrinks  bool     // the last key took something away from what stands in a field
 
-	textOf config.Draft // whose text is what drafted gives
-	text   string
-	stored draft.Saved  // as it was kept last
-	keyOf  string       // the private key's file that was looked at last
-	keyBad *event.Fault // what is wrong with it
+	textOf  config.Draft // whose text is what drafted gives
+	text    string
+	stored  draft.Saved  // as it was kept last
+	ownKeys []string     // private keys of the user's own
+	keyOf   string       // the private key's file that was looked at last
+	keyBad  *event.Fault // what is wrong with it
 
 	members map[string]bool // by address and port: machines of the cluster that others join; nil for a new cluster
 
@@ -89,6 +90,7 @@ type (
 		cluster  *config.Cluster
 		problems config.Problems
 	}
+	ownKeysMsg struct{ files []string }
 	keyFileMsg struct {
 		file  string
 		fault *event.Fault
@@ -185,6 +187,9 @@ func (p *Page) Init(e *frame.Env) tea.Cmd {
 			return loadedMsg{s, ok}
 		})
 	}
+	if look := p.svc.Keys; look != nil {
+		cmds = append(cmds, func() tea.Msg { return ownKeysMsg{look()} })
+	}
 	return tea.Batch(cmds...)
 }
 
@@ -234,6 +239,8 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 			cmds = append(cmds, p.save())
 		}
 		return tea.Batch(cmds...)
+	case ownKeysMsg:
+		p.ownKeys = m.files
 	case keyFileMsg:
 		if m.file == p.draft.Values[keyPath] {
 			p.keyOf, p.keyBad = m.file, m.fault

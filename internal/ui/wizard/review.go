@@ -1,12 +1,12 @@
 package wizard
 
 import (
-	"regexp"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
@@ -24,6 +24,11 @@ type review struct {
 	rows   int // that were drawn
 	search widget.Field
 	finds  bool
+
+	fileOf config.Draft // whose file is what text gives
+	fileIn i18n.Lang    // the language of its comments
+	file   []byte
+	shown  []string // its lines without secrets
 
 	disk    []byte    // the file as it is there; nil when it is not
 	diskIn  i18n.Lang // the language that disk was put in; "" is as it was read
@@ -163,8 +168,9 @@ func (r *review) find(e *frame.Env) tea.Cmd {
 
 func (r *review) plain(e *frame.Env) []string {
 	var out []string
-	for _, l := range r.lines(e, 1000) {
-		out = append(out, ansi.Strip(l))
+	n, line := r.lines(e, 1000)
+	for i := range n {
+		out = append(out, ansi.Strip(line(i)))
 	}
 	return out
 }
@@ -352,11 +358,11 @@ func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	if r.finds || r.search.Value() != "" {
 		foot = 1
 	}
-	lines := r.lines(e, w)
+	n, line := r.lines(e, w)
 	r.rows = max(1, h-len(out)-foot)
-	r.top = max(0, min(r.top, len(lines)-r.rows))
-	for i := r.top; i < len(lines) && i < r.top+r.rows; i++ {
-		l := lines[i]
+	r.top = max(0, min(r.top, n-r.rows))
+	for i := r.top; i < n && i < r.top+r.rows; i++ {
+		l := line(i)
 		if i == r.found {
 			l = widget.Paint(t.Cursor, l, w, "")
 		}
@@ -391,48 +397,25 @@ func (r *review) verdict(e *frame.Env, w, h int) []string {
 	return nil
 }
 
-// text is the file as it will be.
-func (r *review) text(p *i18n.Printer) []byte { return draft.Text(r.p.draft, r.p.joins(), p) }
-
-// lines of what is looked at.
-func (r *review) lines(e *frame.Env, w int) []string {
+// lines are how many lines what is looked at has, and each of them: those that are not on the screen are not drawn.
+func (r *review) lines(e *frame.Env, w int) (n int, line func(i int) string) {
+	var all []string
 	switch r.views()[r.view] {
 	case "sketch":
-		return r.sketchLines(e, w)
+		all = r.sketchLines(e, w)
 	case "diff":
-		return r.diff(e, w)
+		all = r.diff(e, w)
 	case "plan":
-		return r.planLines(e, w)
-	}
-	t, g := e.Theme, e.Theme.Glyphs
-	var out []string
-	text := strings.Split(strings.TrimRight(draft.Masked(r.text(e.P)), "\n"), "\n")
-	wide := len(itoa(len(text)))
-	for i, l := range text {
-		out = append(out, t.Faint.Render(widget.FitRight(itoa(i+1), wide, ""))+"  "+yamlLine(e,
-			widget.Cut(event.Clean(l), w-wide-2, g.Cut)))
-	}
-	return out
-}
-
-var yamlKey = regexp.MustCompile(`\A(\s*(?:- )?)([^\s:#][^:]*)(:)(.*)\z`)
-
-// comment is what follows a # that stands outside of quotes.
-var comment = regexp.MustCompile(`\A((?:"(?:[^"\\]|\\.)*"|[^"#])*)(#.*)\z`)
-
-// yamlLine colours the key of a line, and its comment.
-func yamlLine(e *frame.Env, l string) string {
-	if m := comment.FindStringSubmatch(l); m != nil && (m[1] == "" || strings.HasSuffix(m[1], " ")) {
-		if strings.TrimSpace(m[1]) == "" {
-			return m[1] + e.Theme.Dim.Render(m[2])
+		all = r.planLines(e, w)
+	default:
+		r.text(e.P)
+		wide := len(itoa(len(r.shown)))
+		return len(r.shown), func(i int) string {
+			return e.Theme.Faint.Render(widget.FitRight(itoa(i+1), wide, "")) + "  " +
+				yamlLine(e, widget.Cut(event.Clean(r.shown[i]), w-wide-2, e.Theme.Glyphs.Cut))
 		}
-		return yamlLine(e, m[1]) + e.Theme.Dim.Render(m[2])
 	}
-	m := yamlKey.FindStringSubmatch(l)
-	if m == nil {
-		return e.Theme.Text.Render(l)
-	}
-	return m[1] + e.Theme.Busy.Render(m[2]) + e.Theme.Dim.Render(m[3]) + e.Theme.Text.Render(m[4])
+	return len(all), func(i int) string { return all[i] }
 }
 
 // signedLines say who signed the chosen bundles.

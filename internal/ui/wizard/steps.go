@@ -110,10 +110,8 @@ func (p *Page) lookAtKey() tea.Cmd {
 func newLogin(p *Page) step {
 	items := p.settings("login")
 	itemOf(items, keyPath).def = func() string {
-		if p.svc.Keys != nil && p.draft.Values["password"] == "" {
-			if own := p.svc.Keys(); len(own) > 0 {
-				return own[0]
-			}
+		if p.draft.Values["password"] == "" && len(p.ownKeys) > 0 {
+			return p.ownKeys[0]
 		}
 		return ""
 	}
