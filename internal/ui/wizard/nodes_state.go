@@ -96,6 +96,9 @@ func machineOf(key string) int {
 // standing implements stander: machines that fail or have errors, whether their settings are wrong or what was found on
 // them.
 func (n *nodes) standing() standing {
+	if len(n.p.draft.Machines) == 0 && n.p.steps[n.p.at] == step(n) {
+		return standing{open: true} // the list has only just begun
+	}
 	c := n.tally()
 	own := 0 // what is wrong with no machine by itself
 	for _, x := range n.p.problemsOf(n) {

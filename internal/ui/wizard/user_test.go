@@ -190,3 +190,13 @@ func TestPreflightIsDoneWhenItHasPassed(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+p", "r", "ctrl+n")
 	uitest.Has(t, a, "file to write", "✔ Preflight")
 }
+
+// TestAListThatHasJustBegunIsNoError: the step of the machines shows no error before somebody has left it without any.
+func TestAListThatHasJustBegunIsNoError(t *testing.T) {
+	a, _, _ := open(t, i18n.English, false, 120, 40)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Has(t, a, "No machines yet")
+	uitest.Lacks(t, a, "1 error")
+	uitest.Keys(t, a, "ctrl+p")
+	uitest.Has(t, a, "1 error")
+}
