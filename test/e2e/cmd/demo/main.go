@@ -67,6 +67,7 @@ func run(ctx context.Context) error {
 	}
 	s.Say("the cluster runs. Look at it:")
 	fmt.Println("  make lab-ssh NODE=n1        then: kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes -o wide")
-	fmt.Println("  make demo-down              takes it away")
+	fmt.Printf("  %s status --id demo --state-dir %s\n", s.Program("eggo-tui"), state)
+	fmt.Println("  make demo-down              removes it")
 	return nil
 }
