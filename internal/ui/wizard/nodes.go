@@ -363,7 +363,8 @@ func (n *nodes) move(by int) tea.Cmd {
 
 func (n *nodes) wheel(by int) { n.move(by) }
 
-func (n *nodes) scrolls() bool { return n.mode == looking && len(n.p.draft.Machines) > 8 }
+// scrolls: by PgUp and PgDn, whatever is open; steps are left by Ctrl+N and Ctrl+P.
+func (n *nodes) scrolls() bool { return true }
 
 func (n *nodes) click(_, y int, _ *frame.Env) tea.Cmd {
 	if i := y - n.firstY; i >= 0 && i < len(n.rows) && n.mode != editing {

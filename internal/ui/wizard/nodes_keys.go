@@ -15,6 +15,9 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 	}
 	none := func() tea.Cmd { return nil }
 	now := func(b frame.Binding) frame.Binding { b.Now = true; return b }
+	help := func(b frame.Binding) frame.Binding { b.Help = true; return b }
+	pages := []frame.Binding{help(bind("ui.key.page", "PgUp PgDn", func() tea.Cmd { return n.move(-10) }, "pgup")),
+		help(bind("", "", func() tea.Cmd { return n.move(10) }, "pgdown"))}
 	switch n.mode {
 	case adding:
 		list := []frame.Binding{bind("wizard.key.add-this", "Enter", none, "enter")}
@@ -28,15 +31,14 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		if n.p.svc.Read != nil && !n.p.joins() {
 			list = append(list, now(bind("wizard.key.import", "Ctrl+O", n.p.askImport, "ctrl+o")))
 		}
-		return list
+		return append(list, pages...)
 	case pasting:
 		return []frame.Binding{bind("wizard.key.take", "Ctrl+S", none, "ctrl+s")}
 	case filtering:
-		return []frame.Binding{bind("wizard.key.filter-this", "Enter", none, "enter")}
+		return append(pages, bind("wizard.key.filter-this", "Enter", none, "enter"))
 	case editing:
 		return n.edit.keys(e)
 	}
-	help := func(b frame.Binding) frame.Binding { b.Help = true; return b }
 	list := []frame.Binding{
 		bind("wizard.key.add", "a", func() tea.Cmd { n.mode = adding; return nil }, "a", "insert"),
 		bind("wizard.key.roles", "m w e l", func() tea.Cmd { return n.role(bundle.ControlPlane) }, "m"),
@@ -47,11 +49,10 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		bind("wizard.key.delete", "d", n.remove, "d", "delete"),
 		help(bind("wizard.key.move", "↑ ↓", func() tea.Cmd { return n.move(-1) }, "up", "k")),
 		help(bind("", "", func() tea.Cmd { return n.move(1) }, "down", "j")),
-		help(bind("", "", func() tea.Cmd { return n.move(-10) }, "pgup")),
-		help(bind("", "", func() tea.Cmd { return n.move(10) }, "pgdown")),
 		help(bind("", "", func() tea.Cmd { return n.move(-1 << 20) }, "home", "g")),
 		help(bind("", "", func() tea.Cmd { return n.move(1 << 20) }, "end", "G")),
 	}
+	list = append(list, pages...)
 	if asks := n.asking(); len(asks) > 0 {
 		list = slices.Insert(list, 0, now(bind("wizard.key.keys", "f", func() tea.Cmd {
 			return n.askKeys(asks)

@@ -122,12 +122,15 @@ func (n *nodes) wrongAt(i int) config.Problems {
 	return out
 }
 
+// tableHead is what the table has besides its rows: the names of its columns, and how many rows are not in sight.
+const tableHead = 2
+
 func (n *nodes) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
 	foot, cursor := n.foot(e, w, h)
 	list := n.shown()
 	at := n.now()
-	room := max(1, h-len(foot)-2)
+	room := max(1, h-len(foot)-tableHead)
 	n.top = min(max(n.top, n.at-room+1), n.at)
 	n.top = max(0, min(n.top, len(list)-room))
 	c := n.columns(e, w)
@@ -169,6 +172,7 @@ func (n *nodes) ways(e *frame.Env, w, h int) []string {
 	list := []way{{"192.168.0.11", t.Text, "wizard.nodes.way.one"},
 		{"192.168.0.[11-13]", t.Text, "wizard.nodes.way.range"},
 		{"web-1 192.168.0.20 worker", t.Text, "wizard.nodes.way.named"},
+		{e.P.T("wizard.nodes.way.paste"), t.Key, "wizard.nodes.way.paste.is"},
 		{"Ctrl+V", t.Key, "wizard.nodes.way.block"}}
 	if n.p.svc.Read != nil && !n.p.joins() {
 		list = append(list, way{"Ctrl+O", t.Key, "wizard.nodes.way.file"})
@@ -255,11 +259,40 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 
 // foot is what stands below the table: how many there are, what is said of the one under the cursor, and what is typed.
 func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
-	t, g := e.Theme, e.Theme.Glyphs
+	if i := n.now(); n.mode == editing && i >= 0 {
+		body, c := n.edit.render(e, w-2, max(4, min(12, h-8)))
+		if c != nil {
+			c.Y += 2
+		}
+		return append([]string{"", e.Theme.Strong.Render(e.P.T("wizard.nodes.edit", "name",
+			n.p.draft.Machines[i].Name))}, body...), c
+	}
 	out := []string{""}
 	if len(n.p.draft.Machines) > 0 {
 		out = append(out, n.summary(e, w))
 	}
+	rest, cursor := n.input(e, w, h)
+	// All rows that the table leaves, so that the advice stands with what is wrong.
+	room := max(2, h/3, h-tableHead-len(n.shown())-len(out)-len(rest))
+	out = append(out, some(e, n.said(e, w, h), w, room)...)
+	if cursor != nil {
+		cursor.Y += len(out)
+	}
+	return append(out, rest...), cursor
+}
+
+// some are at most so many of the lines; the last says where lines are missing.
+func some(e *frame.Env, lines []string, w, most int) []string {
+	if len(lines) <= most {
+		return lines
+	}
+	cut := e.Theme.Glyphs.Cut
+	last := widget.Cut(lines[most-1], w-1-widget.Width(cut), "") + " " + e.Theme.Text.Render(cut)
+	return append(lines[:most-1:most-1], last)
+}
+
+// said is what is wrong, and what is known of the machine under the cursor.
+func (n *nodes) said(e *frame.Env, w, h int) []string {
 	var said []string
 	for _, p := range n.p.problemsOf(n) {
 		if !strings.HasPrefix(p.Key, "machines[") && len(n.p.draft.Machines) > 0 {
@@ -278,7 +311,13 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	if i >= 0 && (n.mode == looking || n.mode == filtering) {
 		said = append(said, n.about(e, i, w, h >= asideHigh && h >= 18+len(n.p.draft.Machines))...)
 	}
-	out = append(out, said[:min(len(said), max(2, h/3))]...)
+	return said
+}
+
+// input is what was taken last, and what is typed.
+func (n *nodes) input(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
+	t, g := e.Theme, e.Theme.Glyphs
+	var out []string
 	for _, m := range n.told[:min(len(n.told), max(1, h/8))] {
 		out = append(out, t.Dim.Render(widget.Cut(e.P.Msg(m), w, g.Cut)))
 	}
@@ -308,18 +347,6 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		return out, tea.NewCursor(2+x, len(out)-1)
 	case pasting:
 		return n.block(e, out, w, h)
-	case editing:
-		body, c := n.edit.render(e, w-2, max(4, min(12, h-8)))
-		i := n.now()
-		if i < 0 {
-			return out, nil
-		}
-		out = append([]string{"", t.Strong.Render(e.P.T("wizard.nodes.edit", "name", n.p.draft.Machines[i].Name))},
-			body...)
-		if c != nil {
-			c.Y += 2
-		}
-		return out, c
 	case looking:
 		if n.filter != "" {
 			out = append(out, t.Key.Render("/")+" "+t.Accent.Render(widget.Cut(n.filter, w-4, g.Cut)))
