@@ -193,6 +193,17 @@ func TestEncryptedKeyInTheAgent(t *testing.T) {
 	dial(t, tg, options(t, s))
 }
 
+// Nobody has to run an agent: without one, it is not the agent that is wrong. One that is there and fails is.
+func TestWithoutAnAgent(t *testing.T) {
+	s := remotetest.New(t)
+	tg := target(s)
+	tg.Password, tg.Keys, tg.Agent = "", nil, true
+	t.Setenv("SSH_AUTH_SOCK", "")
+	wantFault(t, dialFails(t, tg, options(t, s)), "ssh.no-credentials")
+	t.Setenv("SSH_AUTH_SOCK", filepath.Join(t.TempDir(), "gone"))
+	wantFault(t, dialFails(t, tg, options(t, s)), "ssh.agent")
+}
+
 // A machine without sudo is not one whose sudoers are wrong.
 func TestSudoIsMissing(t *testing.T) {
 	s := remotetest.New(t, remotetest.WithUser("ops", "secret"), remotetest.WithEnv("PATH="+toolsWithoutSudo(t)))

@@ -44,27 +44,50 @@ func (f *form) advice(e *frame.Env) ([]topic, int) {
 	return nil, 0
 }
 
-// whoIsFound are the machines that were probed, by how they are.
+// whoIsFound are the machines that were probed, by how they are, and why most of those that failed did.
 func (p *Page) whoIsFound(e *frame.Env) []tip {
 	type state struct {
 		glyph, word string
 		ink         widget.Ink
 		names       []string
+		faults      []*event.Fault
 	}
 	var list []state
 	for _, m := range p.draft.Machines {
-		glyph, ink, word := stage(e, p.probed[draft.MachineKey(m)], 0)
+		l := p.probed[draft.MachineKey(m)]
+		glyph, ink, word := stage(e, l, 0)
 		i := slices.IndexFunc(list, func(s state) bool { return s.word == word })
 		if i < 0 {
 			i, list = len(list), append(list, state{glyph: glyph, word: word, ink: ink})
 		}
 		list[i].names = append(list[i].names, event.Clean(m.Name))
+		if l != nil && l.Fault != nil {
+			list[i].faults = append(list[i].faults, l.Fault)
+		}
 	}
 	var out []tip
 	for _, s := range list {
 		out = append(out, tip{label: s.glyph + " " + s.word, ink: s.ink, text: e.P.List(report.Ranges(s.names))})
+		if f := mostCommon(s.faults); f != nil {
+			text, _ := faultWords(e, f)
+			out = append(out, tip{text: text})
+		}
 	}
 	return out
+}
+
+// mostCommon is a fault of the kind that most of them are; of as many, the first. nil: there are none.
+func mostCommon(list []*event.Fault) (most *event.Fault) {
+	counts, top := map[string]int{}, 0
+	for _, f := range list {
+		counts[f.Code]++
+	}
+	for _, f := range list {
+		if n := counts[f.Code]; n > top {
+			most, top = f, n
+		}
+	}
+	return most
 }
 
 // ranges are the networks, how much room they have, the addresses of the machines, and whether they overlap.

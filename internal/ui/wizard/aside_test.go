@@ -111,3 +111,21 @@ func TestAClickBesideTheStep(t *testing.T) {
 		t.Error("a click on the table goes nowhere")
 	}
 }
+
+// Beside the machines that cannot be logged in to stands why, of most of them; the advice is about this screen.
+func TestWhyLoginsFail(t *testing.T) {
+	a, p, w := open(t, i18n.English, false, 160, 44)
+	w.codes = map[string]string{"10.0.0.1": "ssh.auth", "10.0.0.2": "ssh.no-credentials",
+		"10.0.0.3": "ssh.no-credentials", "10.0.0.4": "ssh.hostkey-unknown"}
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Type(t, a, "10.0.0.[1-4]")
+	uitest.Keys(t, a, "enter", "ctrl+p")
+	uitest.Has(t, a, "login failed", "node-1, node-2, node-3", "No key was found in ~/.ssh", "key refused")
+	uitest.Lacks(t, a, "SSH authentication failed")
+	uitest.Keys(t, a, "ctrl+n", "up", "end")
+	if got := p.draft.Machines[machinesOf(p).now()].IP; got != "10.0.0.4" {
+		t.Fatalf("%s is chosen", got)
+	}
+	uitest.Has(t, a, "You refused this key. Press r to be asked again.")
+	uitest.Lacks(t, a, "known_hosts", "--host-keys")
+}

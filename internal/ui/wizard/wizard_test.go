@@ -77,7 +77,8 @@ func (w *world) services() Services {
 				switch {
 				case w.codes[m.IP] != "":
 					fault := event.NewFault(event.ClassAuth, w.codes[m.IP], nil, "addr", m.IP+":22", "user", "root",
-						"tried", "publickey")
+						"tried", "publickey", "type", "ssh-ed25519", "fingerprint", "SHA256:1BvT",
+						"file", "/tmp/known_hosts")
 					l = draft.Probe{Machine: m, Stage: draft.Failed, Fault: fault.On(m.Name)}
 				case strings.HasSuffix(m.IP, ".12") && !w.strangers:
 					l = draft.Probe{Machine: m, Stage: draft.Failed,
