@@ -41,6 +41,9 @@ func (b *bundles) owns(key string) bool {
 
 // standing implements stander: a bundle that is chosen and damaged, or for other machines, is as wrong as none.
 func (b *bundles) standing() standing {
+	if b.busy && len(b.p.bundles) == 0 {
+		return standing{busy: true} // whether one is missing is not known yet
+	}
 	errors, _ := b.p.problemsOf(b).Count()
 	at := standing{errors: errors}
 	for _, x := range b.p.bundles {

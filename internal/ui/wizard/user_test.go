@@ -200,3 +200,18 @@ func TestAListThatHasJustBegunIsNoError(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+p")
 	uitest.Has(t, a, "1 error")
 }
+
+// TestASearchForBundlesIsNoError: while bundles are searched nobody knows that one is missing.
+func TestASearchForBundlesIsNoError(t *testing.T) {
+	_, p, _ := open(t, i18n.English, false, 120, 40)
+	for _, s := range p.steps {
+		b, is := s.(*bundles)
+		if !is {
+			continue
+		}
+		p.bundles, b.busy = nil, true
+		if at := b.standing(); at.errors != 0 || !at.busy {
+			t.Errorf("while it searches: %+v", at)
+		}
+	}
+}
