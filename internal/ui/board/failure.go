@@ -49,24 +49,36 @@ type panel struct {
 	out   []string
 }
 
-// commandLines is how many lines of a command the panel shows.
-const commandLines = 4
+const (
+	commandLines = 4 // lines of a command that the panel shows
+	errorLines   = 3 // of the error, on a low screen
+	outputLines  = 3 // of what the step printed, for which an error and a command make room
+)
+
+// room is what a panel has no room for.
+type room struct{ noCommand, shortError bool }
 
 // Render draws the panel as a box of w cells and at most h lines. What does not fit goes from its last lines first, the
 // oldest ahead.
 func (f Failure) Render(p *i18n.Printer, t *theme.Theme, w, h int) []string {
 	in := w - 4
 	c := &panel{p: p, t: t, w: in}
-	for _, key := range []string{"ui.fail.step", "ui.fail.what", "ui.fail.command", "ui.fail.exit", "ui.fail.likely",
-		"ui.fail.do"} {
+	for _, key := range []string{"ui.fail.step", "ui.fail.likely", "ui.fail.do", "ui.fail.what", "ui.fail.exit",
+		"ui.fail.command"} {
 		c.label = max(c.label, widget.Width(p.T(key))+2)
 	}
-	f.fields(c)
 	foot := c.choices(f)
-	room := h - 2 - len(c.out) - len(foot) - 2
+	left := 0
+	for _, r := range []room{{}, {noCommand: true}, {noCommand: true, shortError: true}} {
+		c.out = nil
+		f.fields(c, r)
+		if left = h - 2 - len(c.out) - len(foot) - 2; left > min(outputLines, max(1, len(f.Lines))) {
+			break
+		}
+	}
 	body := append(c.out, "")
-	if room >= 2 {
-		body = append(append(body, t.Dim.Render(p.T("ui.fail.lines"))), c.lines(f.Lines, room)...)
+	if left >= 2 {
+		body = append(append(body, t.Dim.Render(p.T("ui.fail.lines"))), c.lines(f.Lines, left)...)
 	}
 	if len(foot) > 0 {
 		body = append(append(body, ""), foot...)
@@ -80,47 +92,61 @@ func (f Failure) Render(p *i18n.Printer, t *theme.Theme, w, h int) []string {
 	return f.box(c, body)
 }
 
-func (f Failure) fields(c *panel) {
+// fields are what helps first: a person who reads no further knows what to do.
+func (f Failure) fields(c *panel, r room) {
 	p, t := c.p, c.t
 	step := p.Msg(f.Step.Title)
 	if f.Try > 1 {
 		step = p.T("ui.fail.try", "step", step, "try", fmt.Sprint(f.Try))
 	}
-	c.field("ui.fail.step", t.Strong, step)
+	c.field("ui.fail.step", t.Strong, step, 0)
 	text, next := p.Fault(&f.Fault)
-	c.field("ui.fail.what", t.Bad, text)
-	if cmd := strings.TrimSpace(f.Fault.Args["command"]); cmd != "" {
-		lines := strings.Split(cmd, "\n")
-		if len(lines) > commandLines {
-			lines = append(lines[:commandLines-1:commandLines-1], t.Glyphs.Cut)
-		}
-		var shown []string
-		for _, l := range lines {
-			shown = append(shown, c.fold(l, c.w-c.label, 2)...)
-		}
-		for i, l := range shown[:min(len(shown), commandLines)] {
-			if i == 0 {
-				c.line("ui.fail.command", t.Text, l)
-				continue
-			}
-			c.line("", t.Text, l)
-		}
-	}
-	if code := f.Fault.Args["status"]; code != "" {
-		c.field("ui.fail.exit", t.Text, event.Clean(code))
-	}
 	if cause, do, ok := report.Likely(&f.Fault, f.Lines); ok {
-		c.field("ui.fail.likely", t.Text, p.Msg(cause))
+		c.field("ui.fail.likely", t.Text, p.Msg(cause), 0)
 		next = p.Msg(do)
 	}
 	if next != "" {
-		c.field("ui.fail.do", t.Strong, next)
+		c.field("ui.fail.do", t.Strong, next, 0)
+	}
+	most := 0
+	if r.shortError {
+		most = errorLines
+	}
+	c.field("ui.fail.what", t.Bad, text, most)
+	if code := f.Fault.Args["status"]; code != "" {
+		c.field("ui.fail.exit", t.Text, event.Clean(code), 0)
+	}
+	if cmd := strings.TrimSpace(f.Fault.Args["command"]); cmd != "" && !r.noCommand {
+		c.command(cmd)
 	}
 }
 
-// field is a label and its text, which is wrapped.
-func (c *panel) field(key string, st widget.Ink, text string) {
-	for i, l := range strings.Split(widget.Wrap(text, max(8, c.w-c.label)), "\n") {
+func (c *panel) command(cmd string) {
+	lines := strings.Split(cmd, "\n")
+	if len(lines) > commandLines {
+		lines = append(lines[:commandLines-1:commandLines-1], c.t.Glyphs.Cut)
+	}
+	var shown []string
+	for _, l := range lines {
+		shown = append(shown, c.fold(l, c.w-c.label, 2)...)
+	}
+	key := "ui.fail.command"
+	for _, l := range shown[:min(len(shown), commandLines)] {
+		c.line(key, c.t.Text, l)
+		key = ""
+	}
+}
+
+// field is a label and its text, which is wrapped, into at most so many lines; 0: as many as it takes.
+func (c *panel) field(key string, st widget.Ink, text string, most int) {
+	w := max(8, c.w-c.label)
+	lines := strings.Split(widget.Wrap(text, w), "\n")
+	if most > 0 && len(lines) > most {
+		cut := c.t.Glyphs.Cut
+		lines[most-1] = widget.Cut(lines[most-1], w-1-widget.Width(cut), "") + " " + cut
+		lines = lines[:most]
+	}
+	for i, l := range lines {
 		if i > 0 {
 			key = ""
 		}

@@ -133,6 +133,33 @@ func TestFailurePanel(t *testing.T) {
 	}
 }
 
+// On a screen of 24 lines a long error and a long command leave room for what helps and for what the step printed last.
+func TestWhatHelpsIsSeenOnALowScreen(t *testing.T) {
+	s, _ := asked(3)
+	q := *s.Open[0]
+	q.Fault.Cause = strings.Repeat("cannot copy extracted data: No space left on device; ", 9)
+	q.Fault.Args = map[string]string{"status": "100", "command": strings.Repeat("set -e\n", 9)}
+	f := Asked(&q, 1, 2)
+	f.Choices = choices()
+	p, th := i18n.NewPrinter(i18n.English), theme.New(theme.Options{})
+	at := -1
+	text := ansi.Strip(strings.Join(f.Render(p, th, 80, 22), "\n"))
+	for _, want := range []string{"Step  ", "Likely cause  ", "Suggested fix  ", "Error  ", "Exit code  ",
+		"Last output", "E: Sub-process", "r retry"} {
+		i := strings.LastIndex(text, want)
+		if i <= at {
+			t.Errorf("%q does not come next:\n%s", want, text)
+		}
+		at = i
+	}
+	if strings.Contains(text, "Command") || !strings.Contains(text, " …") {
+		t.Errorf("a command, or an error that is not cut:\n%s", text)
+	}
+	if high := ansi.Strip(strings.Join(f.Render(p, th, 80, 60), "\n")); !strings.Contains(high, "Command") {
+		t.Errorf("no command where there is room:\n%s", high)
+	}
+}
+
 func TestSummaries(t *testing.T) {
 	for name, outcome := range map[string]event.Outcome{"done": event.Changed, "failed": event.Failed} {
 		for _, n := range []int{3, 30, 100} {
