@@ -91,3 +91,29 @@ func TestTheViewerRetriesInTheDemo(t *testing.T) {
 	v.passes(time.Minute)
 	uitest.Has(t, v.app, "Cluster demo is ready", "This was a recording")
 }
+
+// A viewer who has closed the panel is told what the recording waits for; r opens the panel again, as d does, and only
+// there it decides.
+func TestTheDemoSaysThatItWaits(t *testing.T) {
+	t.Parallel()
+	v := watchDemo(t)
+	v.passes(time.Minute)
+	uitest.Has(t, v.app, "In a real run the other nodes continue; the recording waits for r.")
+	for _, key := range []string{"r", "d"} {
+		v.press("esc")
+		v.passes(time.Second)
+		uitest.Has(t, v.app, "The recording waits for your decision: press d.")
+		uitest.Lacks(t, v.app, "speed")
+		still := uitest.Screen(v.app)
+		v.passes(time.Second)
+		if now := uitest.Screen(v.app); now != still {
+			t.Errorf("something moves while the recording waits:\n%s", now)
+		}
+		v.press(key)
+		v.passes(time.Second)
+		uitest.Has(t, v.app, "worker-2: action required", "Press r to retry")
+	}
+	v.press("r")
+	v.passes(time.Second)
+	uitest.Lacks(t, v.app, "action required", "The recording waits")
+}

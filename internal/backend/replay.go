@@ -110,6 +110,13 @@ func (f *Replay) Paused() bool {
 	return f.paused
 }
 
+// Waits says whether it stands still until the viewer has decided; see NewStory.
+func (f *Replay) Waits() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.next != nil && f.story.pace(f.next.Event) == waits
+}
+
 // Speed changes the speed by a factor, between a quarter and 64 times.
 func (f *Replay) Speed(factor float64) {
 	f.mu.Lock()

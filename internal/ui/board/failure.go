@@ -22,6 +22,7 @@ type Failure struct {
 	At, Of  int // which of how many, from 1
 	Choices []Choice
 	Open    bool // somebody is to decide
+	Story   bool // in a recording, which waits for the decision
 }
 
 // Choice of what becomes of a failure.
@@ -217,8 +218,12 @@ func (c *panel) choices(f Failure) []string {
 	if l.Width() > 0 {
 		out = append(out, l.String())
 	}
+	others := "ui.fail.others"
+	if f.Story {
+		others = "demo.others"
+	}
 	if f.Open {
-		out = append(out, c.t.Faint.Render(c.p.T("ui.fail.others")))
+		out = append(out, c.t.Faint.Render(c.p.T(others)))
 	}
 	return out
 }

@@ -141,7 +141,7 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 // turn takes the spinner one frame on. It has no clock of its own: it turns with the looks at the feed, where the
 // screen is drawn again anyway.
 func (p *Page) turn(e *frame.Env) {
-	if r := p.opt.Replay; e.Moves == nil || !e.Moves() || r != nil && r.Paused() {
+	if r := p.opt.Replay; e.Moves == nil || !e.Moves() || r != nil && (r.Paused() || r.Waits()) {
 		p.board.Spin = ""
 		return
 	}
@@ -245,7 +245,7 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 	var list []frame.Binding
 	switch {
 	case len(p.open()) > 0:
-		list = append(list, frame.Binding{Keys: []string{"d"}, Word: "ui.key.decide", Do: func() tea.Cmd {
+		list = append(list, frame.Binding{Keys: []string{"d", "r"}, Word: "ui.key.decide", Do: func() tea.Cmd {
 			return p.openPanel(e)
 		}})
 	case len(p.failures()) > 0:
@@ -403,6 +403,10 @@ func (p *Page) Aside(e *frame.Env) string {
 		return ""
 	case r.Paused():
 		return e.P.T("ui.replay") + " " + e.P.T("ui.paused")
+	case r.Waits() && p.panel.on:
+		return e.P.T("demo.decide")
+	case r.Waits():
+		return e.P.T("demo.waits")
 	}
 	return e.P.T("ui.replay") + " " + e.P.T("ui.speed", "factor", factor(r.Factor()))
 }

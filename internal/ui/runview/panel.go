@@ -170,6 +170,7 @@ func (p *Page) renderPanel(e *frame.Env, lines []string, w, h int) []string {
 		p.panel.on = false
 		return lines
 	}
+	f.Story = p.opt.Story
 	for _, b := range p.choices(f, e) {
 		f.Choices = append(f.Choices, board.Choice{Key: b.Name(e), Text: b.text})
 	}
