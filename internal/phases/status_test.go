@@ -57,4 +57,20 @@ func TestStatusSeesWhatIsWrong(t *testing.T) {
 		!s.Etcd[0].Healthy {
 		t.Errorf("%+v", s)
 	}
+	for code, want := range map[string]string{"ssh.no-credentials": "kube.no-login",
+		"ssh.hostkey-unknown": "ssh.hostkey-unknown"} {
+		for _, n := range l.Nodes {
+			n.PowerOff(event.NewFault(event.ClassAuth, code, nil))
+		}
+		if s = seen(); s.Healthy || s.Unknown == nil || s.Unknown.Code != want ||
+			s.Etcd[0].Error != "the login to the node failed" {
+			t.Errorf("%s: %+v", code, s)
+		}
+	}
+	for _, n := range l.Nodes {
+		n.PowerOff(event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("gone")))
+	}
+	if s = seen(); s.Unknown == nil || s.Unknown.Code != "kube.no-control-plane" {
+		t.Errorf("%+v", s)
+	}
 }

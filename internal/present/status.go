@@ -2,6 +2,7 @@ package present
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func Status(p *i18n.Printer, st *operation.StatusResult) document.Document {
 	}
 	out := document.Document{nodes}
 	if len(st.Etcd) > 0 {
-		out = append(out, etcd(p, st.Etcd))
+		out = append(out, etcd(p, st.Status))
 	}
 	if len(st.Workloads) > 0 {
 		s := document.Section{Lines: blank, Head: columns(p, "workload", "ready")}
@@ -81,6 +82,9 @@ func Status(p *i18n.Printer, st *operation.StatusResult) document.Document {
 	end := document.Cell{Text: p.T("status.all-well", "cluster", st.Cluster), Tone: document.Good}
 	if !st.Healthy {
 		end = document.Cell{Text: p.T("status.unwell", "cluster", st.Cluster), Tone: document.Bad}
+		if st.Unknown != nil && st.Unknown.Class == event.ClassAuth {
+			end.Text = p.T("status.unknown", "cluster", st.Cluster)
+		}
 	}
 	out = append(out, document.Text(texts...), document.Section{Lines: []document.Cell{end}})
 	switch now := st.Now; {
@@ -92,13 +96,17 @@ func Status(p *i18n.Printer, st *operation.StatusResult) document.Document {
 	return out
 }
 
-func etcd(p *i18n.Printer, members []phases.EtcdStatus) document.Section {
+func etcd(p *i18n.Printer, st *phases.Status) document.Section {
 	s := document.Section{Lines: []document.Cell{{}}, Head: columns(p, "ETCD", "status", "version", "size", "")}
-	for _, e := range members {
+	for _, e := range st.Etcd {
 		state, more := document.Cell{Text: p.T("status.well"), Tone: document.Good}, strings.Join(e.Alarms, ", ")
 		if !e.Healthy {
 			state = document.Cell{Text: p.T("status.ill"), Tone: document.Bad}
 			more = strings.TrimSpace(more + " " + e.Error)
+		}
+		unasked := func(n phases.NodeStatus) bool { return n.Node == e.Node && n.LoginFailed() }
+		if slices.ContainsFunc(st.Nodes, unasked) {
+			state, more = document.Cell{Text: p.T("status.not-checked")}, ""
 		}
 		if e.Leader {
 			state.Text = p.List([]string{state.Text, p.T("status.leader")})
@@ -115,6 +123,8 @@ func etcd(p *i18n.Printer, members []phases.EtcdStatus) document.Section {
 
 func nodeState(p *i18n.Printer, n phases.NodeStatus) document.Cell {
 	switch {
+	case n.LoginFailed():
+		return document.Cell{Text: p.T("status.no-login"), Tone: document.Bad}
 	case !n.Reached:
 		return document.Cell{Text: p.T("status.unreached"), Tone: document.Bad}
 	case n.Registered && n.Ready:

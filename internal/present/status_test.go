@@ -75,6 +75,28 @@ func TestAStatusSaysWhatIsWell(t *testing.T) {
 	}
 }
 
+// Nodes that could not be logged in to may be healthy: no word says that they are off, or that etcd is ill.
+func TestAStatusWithoutALogin(t *testing.T) {
+	t.Parallel()
+	st := &operation.StatusResult{Status: &phases.Status{
+		Cluster: "rack",
+		Nodes: []phases.NodeStatus{{Node: "n1", Address: "192.0.2.1",
+			Fault: event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user", "root").On("n1")}},
+		Etcd:    []phases.EtcdStatus{{Node: "n1", Error: "the login to the node failed"}},
+		Unknown: event.NewFault(event.ClassAuth, "kube.no-login", nil),
+	}}
+	d := Status(i18n.NewPrinter(i18n.English), st)
+	if got := strings.Join(tones(d)[document.Bad], "|"); got != "login failed|The state of rack is unknown" {
+		t.Errorf("%q\n%s", got, d.Text())
+	}
+	for _, w := range []string{"not checked", "No control plane could be logged in to.",
+		"→ Specify private-key-path in deploy.yaml, or start an SSH agent."} {
+		if !strings.Contains(d.Text(), w) {
+			t.Errorf("%q is not in\n%s", w, d.Text())
+		}
+	}
+}
+
 // A run that waits for somebody is shown with what it waits for and how that is decided.
 func TestAStatusSaysWhatARunWaitsFor(t *testing.T) {
 	t.Parallel()

@@ -46,12 +46,47 @@ func (r *Gatherer) askMembers(ctx context.Context, s *Status) {
 	for i, n := range members {
 		s.Etcd[i].Node = n.Name
 		wg.Go(func() {
-			if err := r.askMember(ctx, n, &s.Etcd[i]); err != nil {
+			err := s.loginFault(n)
+			if err == nil {
+				err = r.askMember(ctx, n, &s.Etcd[i])
+			}
+			if err != nil {
 				s.Etcd[i].Error = event.Clean(err.Error())
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// errNoLogin is why a member of etcd was not asked: it may be healthy.
+var errNoLogin = errors.New("the login to the node failed")
+
+// loginFault is errNoLogin of a node that answered, and could not be logged in to.
+func (s *Status) loginFault(n config.Node) error {
+	if slices.ContainsFunc(s.Nodes, func(st Node) bool { return st.Node == n.Name && st.LoginFailed() }) {
+		return errNoLogin
+	}
+	return nil
+}
+
+// noLogin is why no control plane can be asked, where that is the login: nothing says then that one does not run.
+func (r *Gatherer) noLogin(s *Status) *event.Fault {
+	var why *event.Fault
+	for i, n := range r.Cluster.Nodes {
+		if !n.Has(bundle.ControlPlane) {
+			continue
+		}
+		if s.Nodes[i].Reached {
+			return nil
+		}
+		if s.Nodes[i].LoginFailed() && why == nil {
+			why = s.Nodes[i].Fault
+		}
+	}
+	if why != nil && !strings.HasPrefix(why.Code, "ssh.hostkey") { // of a host key its own advice helps
+		why = event.NewFault(event.ClassAuth, "kube.no-login", nil)
+	}
+	return why
 }
 
 // askMembership holds etcd's own list of its members against deploy.yaml. Without a quorum there is none.
@@ -106,6 +141,9 @@ func (r *Gatherer) askMember(ctx context.Context, n config.Node, st *Member) err
 func (r *Gatherer) askCluster(ctx context.Context, s *Status) {
 	ctx, cancel := context.WithTimeout(ctx, 2*askLimit)
 	defer cancel()
+	if s.Unknown = r.noLogin(s); s.Unknown != nil {
+		return
+	}
 	k, err := r.NewAPI()
 	if err != nil {
 		s.Unknown = event.AsFault(err)

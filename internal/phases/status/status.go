@@ -62,6 +62,9 @@ type Node struct {
 	balancer string // the servers in the load balancer's configuration, as it has them
 }
 
+// LoginFailed says that the node answered, and that nobody was logged in: how it is, is unknown.
+func (st *Node) LoginFailed() bool { return st.Fault != nil && st.Fault.Class == event.ClassAuth }
+
 // Component is one that a node runs: of Kubernetes, its runtime, a load balancer.
 type Component struct {
 	Name string `json:"name"`
