@@ -109,9 +109,43 @@ func TestAMessageIsFilledInOneLanguage(t *testing.T) {
 		{"a value is no template", event.M("fault.pki.read", "file", "{cause}", "cause", "x"),
 			"{cause} cannot be read: x."},
 		{"one full stop", event.M("fault.pki.read", "file", "a", "cause", "EOF."), "a cannot be read: EOF."},
+		{"a sentence that is empty", event.M("fault.bootstrap.not-registered", "node", "n1", "log", ""),
+			"n1 has not registered with the API server yet."},
+		{"a sentence that is not", event.M("fault.bootstrap.not-registered", "node", "n1", "log", "no token"),
+			"n1 has not registered with the API server yet. no token."},
+		{"words that are empty", event.M("fault.kube.not-ready", "node", "n1", "cause", "EOF", "log", ""),
+			"n1: the API server is not ready yet (EOF)."},
 	} {
 		if got := NewPrinter(English).Msg(c.msg); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A node whose service lives has no last words: what the sentence has of them ends as if they were not meant.
+func TestEmptyLastWords(t *testing.T) {
+	for _, lang := range []Lang{English, Chinese} {
+		n := 0
+		for key, s := range catalog(lang) {
+			if !strings.Contains(s, "{log}") {
+				continue
+			}
+			n++
+			args := map[string]string{"log": ""}
+			for _, h := range holes(s) {
+				if h = strings.Trim(h, "{}"); h != "log" {
+					args[h] = "x."
+				}
+			}
+			got := NewPrinter(lang).Msg(event.Msg{Key: key, Args: args})
+			for _, bad := range []string{" .", "..", "。。", " 。"} {
+				if strings.Contains(got, bad) {
+					t.Errorf("%s: %q", key, got)
+				}
+			}
+		}
+		if n == 0 {
+			t.Errorf("%s: no sentence has last words", lang)
 		}
 	}
 }

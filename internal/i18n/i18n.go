@@ -6,6 +6,7 @@
 package i18n
 
 import (
+	"bytes"
 	"maps"
 	"os"
 	"slices"
@@ -101,34 +102,36 @@ func (p *Printer) Under(m event.Msg, suffix string) (string, bool) {
 	return p.Msg(m), true
 }
 
-// filled puts the arguments, cleaned, into their holes. What stands in an argument is never taken for a hole.
+// filled puts the arguments, cleaned, into their holes. What stands in an argument is never taken for a hole. An
+// argument at the end that is empty leaves neither a blank nor a second full stop.
 func filled(s string, args map[string]string) string {
-	var b strings.Builder
-	b.Grow(len(s) + 32)
+	b := make([]byte, 0, len(s)+32)
 	for {
 		open := strings.IndexByte(s, '{')
 		if open < 0 {
 			break
 		}
-		b.WriteString(s[:open])
+		b = append(b, s[:open]...)
 		s = s[open:]
 		name, rest, ok := strings.Cut(s[1:], "}")
 		v, known := args[name]
 		switch {
 		case ok && known:
 			v = event.Clean(v)
-			b.WriteString(v)
+			if b = append(b, v...); v == "" && (rest == "." || rest == "。") {
+				b = bytes.TrimRight(b, " ")
+				v = string(b)
+			}
 			rest = unstopped(v, rest)
 		case ok && isHole(name):
-			b.WriteString(missing)
+			b = append(b, missing...)
 		default:
-			b.WriteByte('{')
+			b = append(b, '{')
 			rest = s[1:]
 		}
 		s = rest
 	}
-	b.WriteString(s)
-	return b.String()
+	return string(append(b, s...))
 }
 
 // unstopped is what follows an argument, without its full stop where the argument has one.
