@@ -55,6 +55,33 @@ func TestNothingIsAgreedToUnread(t *testing.T) {
 	}
 }
 
+// While a dialog is open the footer has its keys and none of the page's: the same key does another thing there.
+func TestTheFooterIsTheDialogs(t *testing.T) {
+	for name, open := range map[string]tea.Msg{
+		"ask": frame.Ask{Title: event.M("ask.title.keys", "count", "1"), Choices: []frame.Choice{
+			{Key: "y", Word: "ask.keys.all"}, {Key: "n", Word: "ask.keys.none"}}},
+		"prompt": frame.Prompt{Title: event.M("ask.title.keys", "count", "1"), Word: "ui.key.open"},
+	} {
+		a := New(&paper{name: "a", do: map[string]func() tea.Cmd{"o": func() tea.Cmd { return frame.Send(open) }}},
+			Options{Lang: i18n.English})
+		uitest.Drive(t, a, tea.WindowSizeMsg{Width: 80, Height: 24})
+		foot := func() string {
+			lines := strings.Split(uitest.Screen(a), "\n")
+			return strings.TrimSpace(lines[len(lines)-1])
+		}
+		page := foot()
+		uitest.Keys(t, a, "o")
+		want := map[string]string{"ask": "y trust all shown   n trust none   Enter choose   Esc cancel"}[name]
+		if got := foot(); got != want {
+			t.Errorf("%s: the footer is %q, want %q", name, got, want)
+		}
+		uitest.Keys(t, a, "esc")
+		if got := foot(); got != page || !strings.Contains(got, "help") {
+			t.Errorf("%s: the page's footer is %q, was %q", name, got, page)
+		}
+	}
+}
+
 // However narrow the screen, its footer says how to find the other keys.
 func TestTheFooterKeepsTheHelp(t *testing.T) {
 	var list []frame.Binding

@@ -171,6 +171,10 @@ func (a *App) foot() string {
 		right = s.Aside(&a.env)
 	}
 	var left string
-	left, a.spots = frame.Footer(&a.env, a.bindings(), a.w-widget.Width(right)-2)
+	keys := a.bindings()
+	if d := a.first(); d != nil { // the same key is another thing there
+		keys = d.Bindings()
+	}
+	left, a.spots = frame.Footer(&a.env, keys, a.w-widget.Width(right)-2)
 	return left + widget.Spaces(a.w-widget.Width(left)-widget.Width(right)-1) + a.env.Theme.Strong.Render(right)
 }

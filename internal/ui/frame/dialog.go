@@ -54,6 +54,8 @@ type Dialog interface {
 	Key(m tea.KeyPressMsg, e *Env) (c tea.Cmd, done bool)
 	// Paste takes what is pasted, its lines with LF between them; false: it takes no text.
 	Paste(text string) bool
+	// Bindings are for the footer, which has none of the page's meanwhile; nil: the box says them.
+	Bindings() []Binding
 	// Wheel moves the lines down, or up when negative.
 	Wheel(lines int)
 	// Click takes a click at a cell of the box as it was drawn last.
@@ -156,6 +158,20 @@ func (q *question) Key(m tea.KeyPressMsg, _ *Env) (tea.Cmd, bool) {
 	return nil, false
 }
 
+// Bindings implements Dialog.
+func (q *question) Bindings() []Binding {
+	var list []Binding
+	for _, c := range q.Choices {
+		if c.Key != "" {
+			list = append(list, Binding{Keys: []string{c.Key}, Word: c.Word})
+		}
+	}
+	if len(q.Choices) > 1 {
+		list = append(list, Binding{Keys: []string{"enter"}, Show: "Enter", Word: "ui.key.choose", Keep: true})
+	}
+	return append(list, Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.ask.cancel", Keep: true})
+}
+
 func (q *question) Paste(string) bool { return false }
 
 func (q *question) Click(_, y int) (tea.Cmd, bool) {
@@ -233,6 +249,9 @@ func (p *prompt) Key(m tea.KeyPressMsg, e *Env) (tea.Cmd, bool) {
 	p.field.Key(m)
 	return nil, false
 }
+
+// Bindings implements Dialog.
+func (p *prompt) Bindings() []Binding { return nil }
 
 func (p *prompt) Paste(text string) bool { p.field.Insert(text); return true }
 

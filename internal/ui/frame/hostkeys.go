@@ -184,6 +184,9 @@ func (k *keyTable) typed(m tea.KeyPressMsg, e *Env) tea.Cmd {
 	return nil
 }
 
+// Bindings implements Dialog.
+func (k *keyTable) Bindings() []Binding { return nil }
+
 // Paste implements Dialog.
 func (k *keyTable) Paste(text string) bool {
 	if k.asks {
