@@ -13,7 +13,8 @@ func FuzzMachines(f *testing.F) {
 		"all: {hosts: {a: {ip: 1.2.3.4}}}",
 		"spec:\n  hosts:\n  - {name: a, address: 10.0.0.1}\n  roleGroups: {etcd: [a]}", "- {name: n, ip: 10.0.0.1}",
 		"[a:children]\nb\n[b:children]\na\n[b]\nx", "a: &x {hosts: {h: *x}}",
-		"x: &x {port: 22}\nnodes:\n- {<<: [*x], ip: 10.0.0.1}", "node[01:999999]", "ops@[::1]:22"} {
+		"x: &x {port: 22}\nnodes:\n- {<<: [*x], ip: 10.0.0.1}", "node[01:999999]", "ops@[::1]:22",
+		"10.0.0.1, 10.0.0.[2-3]; fd00::1 # all"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

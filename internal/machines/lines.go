@@ -3,6 +3,7 @@ package machines
 import (
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,11 +15,11 @@ import (
 // semicolons between, as people keep them in spreadsheets, notes and /etc/hosts. A word that is nothing else is the
 // name where it stands before the address, or is said to be (name=…), or where several lines have one behind their
 // address, each its own: anywhere else it may as well be a role that was mistyped, and the line is not understood.
-// Where a line has no address, the word is a host name.
+// Where a line has no address, the word is a host name. A line of nothing but addresses is a machine for each.
 func readLines(text []string) List {
 	out := List{Format: Lines}
 	var lines []*line
-	header := false
+	header, pairs := false, columnsOfAddresses(text)
 	for i, raw := range text {
 		raw = strings.TrimSpace(strings.TrimPrefix(narrow(raw), "- "))
 		if raw == "" || strings.HasPrefix(raw, "#") {
@@ -28,9 +29,11 @@ func readLines(text []string) List {
 			header = true
 			continue
 		}
-		l := readLine(raw)
-		l.at = i + 1
-		lines = append(lines, l)
+		for _, one := range apart(raw, pairs) {
+			l := readLine(one)
+			l.at = i + 1
+			lines = append(lines, l)
+		}
 		if len(lines) > Most {
 			break // each is a machine, or will be
 		}
@@ -40,6 +43,43 @@ func readLines(text []string) List {
 		out.take(l, named)
 	}
 	return out
+}
+
+// apart are the machines of a line as lines: its words, when all are addresses; else the line.
+func apart(text string, pairs bool) []string {
+	if list := addressesOf(text); len(list) > 2 || len(list) == 2 && !pairs {
+		return list
+	}
+	return []string{text}
+}
+
+// columnsOfAddresses says whether several lines have two addresses each, which may as well be two of one machine.
+func columnsOfAddresses(text []string) bool {
+	n := 0
+	for _, raw := range text[:min(len(text), Most)] {
+		if len(addressesOf(narrow(raw))) == 2 {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// addressesOf are the words before a remark, if there are several and all are addresses; else nil.
+func addressesOf(text string) []string {
+	list := words(text, separators)
+	if i := slices.IndexFunc(list, func(w string) bool { return strings.HasPrefix(w, "#") }); i >= 0 {
+		list = list[:i]
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	for _, w := range list {
+		hosts, why := expand(targetOf(w).host)
+		if all, _ := addresses(hosts); why != nil || !all {
+			return nil
+		}
+	}
+	return list
 }
 
 // take settles a machine.
@@ -79,7 +119,7 @@ func ownNames(lines []*line) bool {
 
 // isHeader says whether a line names columns.
 func isHeader(text string) bool {
-	words, known := words(text, " \t,;|、，；"), 0
+	words, known := words(text, separators), 0
 	for _, w := range words {
 		if columnOf(w) != "" {
 			known++
@@ -87,6 +127,9 @@ func isHeader(text string) bool {
 	}
 	return len(words) > 0 && known == len(words) && (known > 1 || columnOf(words[0]) == "host")
 }
+
+// separators stand between words; the last are those of a Chinese input method, of which one has two widths.
+const separators = " \t,;|、､，；"
 
 // line is a line of machines as far as it was read.
 type line struct {
@@ -138,7 +181,7 @@ func words(text, separators string) (out []string) {
 func readLine(text string) *line {
 	text, secrets := withoutSecrets(text)
 	l := &line{text: text, secret: secrets}
-	list := words(text, " \t,;|+{}、，；")
+	list := words(text, separators+"+{}")
 	for i := 0; i < len(list) && l.why == nil; i++ {
 		w := list[i]
 		// YAML's and people's "name: web": the value is the next word

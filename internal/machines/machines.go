@@ -117,7 +117,8 @@ func RoleOf(word string) (bundle.Role, bool) {
 
 // rolesOf are the roles that a value lists: master,worker; controller+worker; [control-plane, etcd].
 func rolesOf(value string) (roles []bundle.Role, wrong string) {
-	for _, w := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" ,;|+/[]\"'、", r) }) {
+	between := func(r rune) bool { return strings.ContainsRune(" ,;|+/[]\"'、､", r) }
+	for _, w := range strings.FieldsFunc(value, between) {
 		if w == "single" { // of k0s: one machine that is all
 			w = "control-plane"
 		}

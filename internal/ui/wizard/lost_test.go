@@ -56,7 +56,7 @@ func TestAWordThatIsNothing(t *testing.T) {
 		{"10.0.0.300", "“10.0.0.300” is not a valid IP address: 300 is greater than 255"},
 		{"10.0.0.1/24", "“10.0.0.1/24” is a network, not a machine's address"},
 		{"web 10.0.0.[3-1]", "The range 3-1 is reversed"},
-		{"10.0.0.1 10.0.0.2", "“10.0.0.2” is a second address"},
+		{"10.0.0.1 10.0.0.2 worker", "“10.0.0.2” is a second address"},
 		{"10.0.0.1 22 2222", "“2222” is not a role, architecture or port"},
 		{"10.0.0.1 color=red", "Unknown key “color” in “color=red”"},
 		{"half", "Cannot resolve half: no such host"},
