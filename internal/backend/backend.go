@@ -161,6 +161,21 @@ type Signer struct{ Bundle, Name, Arch, Type, Fingerprint string }
 // HostKey of a node that is contacted for the first time.
 type HostKey struct{ Node, Addr, Type, Fingerprint string }
 
+// SameKey is at how many addresses the key is shown that is shown at most of them; 0 when each has its own.
+func SameKey(keys []HostKey) (most int) {
+	addrs := map[string]map[string]bool{}
+	for _, k := range keys {
+		if addrs[k.Fingerprint] == nil {
+			addrs[k.Fingerprint] = map[string]bool{}
+		}
+		addrs[k.Fingerprint][k.Addr] = true
+		if n := len(addrs[k.Fingerprint]); n > 1 {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
 // KeyCheck is what a known_hosts file says of a key.
 type KeyCheck string
 

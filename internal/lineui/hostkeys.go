@@ -36,6 +36,9 @@ func (k *KeyTable) t(key string, kv ...string) string { return k.Printer.T(key, 
 func (k *KeyTable) Ask(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
 	k.keys, k.checks, k.trusted = keys, make([]backend.KeyCheck, len(keys)), make([]bool, len(keys))
 	k.Print(k.t("ask.title.keys", "count", strconv.Itoa(len(keys))), k.t("ask.keys"))
+	if n := backend.SameKey(keys); n > 0 {
+		k.Print("! " + k.t("ask.keys.same", "count", strconv.Itoa(n)))
+	}
 	if stop, err := k.show(ctx); err != nil || stop {
 		return k.trusted, err
 	}

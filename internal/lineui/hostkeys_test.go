@@ -2,6 +2,7 @@ package lineui
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,22 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
+
+// Machines that show one and the same key are said to.
+func TestTheSameKeyLineByLine(t *testing.T) {
+	t.Parallel()
+	var said []string
+	k := KeyTable{Printer: i18n.NewPrinter(i18n.English),
+		Print: func(lines ...string) { said = append(said, lines...) },
+		Line:  func(context.Context, string) (string, error) { return "n", nil }}
+	if _, err := k.Ask(t.Context(), []backend.HostKey{{Node: "a", Addr: "192.0.2.1:22", Fingerprint: "SHA256:x"},
+		{Node: "b", Addr: "192.0.2.2:22", Fingerprint: "SHA256:x"}}); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(said, "\n"); !strings.Contains(text, "! 2 machines show the same key: clones") {
+		t.Error(text)
+	}
+}
 
 // On the command line the keys are a table, a page at a time, with the choices that the screen has.
 func TestTheTableOfKeysLineByLine(t *testing.T) {

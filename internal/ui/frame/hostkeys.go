@@ -223,13 +223,17 @@ func (k *keyTable) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 		k.tall = 2
 	}
 	foot := k.foot(e, in)
-	var head []string
+	head := k.same(e, in)
+	if len(head)+len(foot)+2+2*k.tall > h {
+		head = nil
+	}
 	about := strings.Split(widget.Wrap(e.P.Msg(k.About), in), "\n")
-	if len(about)+1+len(foot)+2+2*k.tall <= h {
+	if len(about)+1+len(head)+len(foot)+2+2*k.tall <= h {
+		var lines []string
 		for _, l := range about {
-			head = append(head, t.Dim.Render(l))
+			lines = append(lines, t.Dim.Render(l))
 		}
-		head = append(head, "")
+		head = append(append(lines, ""), head...)
 	}
 	k.room = max(1, (h-2-len(head)-len(foot))/k.tall)
 	k.room = min(k.room, len(k.Keys))
@@ -252,6 +256,19 @@ func (k *keyTable) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 		out = out[len(out)-max(1, h-2):]
 	}
 	return Box(e, t.Chosen, e.P.Msg(k.Title), out, in), cursor
+}
+
+// same warns of machines that show one and the same key.
+func (k *keyTable) same(e *Env, w int) (out []string) {
+	n := backend.SameKey(k.Keys)
+	if n == 0 {
+		return nil
+	}
+	text := e.Theme.Glyphs.Ignored + " " + e.P.T("ask.keys.same", "count", strconv.Itoa(n))
+	for l := range strings.SplitSeq(widget.Wrap(text, w), "\n") {
+		out = append(out, e.Theme.Warn.Render(l))
+	}
+	return append(out, "")
 }
 
 func (k *keyTable) columns(e *Env) (name, addr, kind int) {

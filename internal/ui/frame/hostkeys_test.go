@@ -29,7 +29,9 @@ type table struct {
 	end    string // how it ended; "" while it is open
 }
 
-func openTable(t *testing.T, n, w, h int, known func(string, []backend.HostKey) ([]backend.KeyCheck, error)) *table {
+func openTable(t *testing.T, n, w, h int, known func(string, []backend.HostKey) ([]backend.KeyCheck, error),
+	change ...func(*frame.AskKeys),
+) *table {
 	var keys []backend.HostKey
 	for i := range n {
 		keys = append(keys, backend.HostKey{Node: fmt.Sprintf("node-%d", i+1),
@@ -37,11 +39,15 @@ func openTable(t *testing.T, n, w, h int, known func(string, []backend.HostKey) 
 			Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
 	}
 	x := &table{t: t, e: &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{})}, w: w, h: h}
-	x.d, _ = frame.Open(frame.AskKeys{Title: event.M("ask.title.keys", "count", fmt.Sprint(n)),
+	m := frame.AskKeys{Title: event.M("ask.title.keys", "count", fmt.Sprint(n)),
 		About: event.M("ask.keys"), Done: "ask.keys.go", Leave: "ask.keys.stop", Keys: keys, Known: known,
 		Do:     func(trusted []bool) tea.Cmd { x.result, x.end = slices.Clone(trusted), "done"; return nil },
 		Refuse: func() tea.Cmd { x.end = "refused"; return nil },
-		Cancel: func() tea.Cmd { x.end = "cancelled"; return nil }})
+		Cancel: func() tea.Cmd { x.end = "cancelled"; return nil }}
+	for _, c := range change {
+		c(&m)
+	}
+	x.d, _ = frame.Open(m)
 	x.draw()
 	return x
 }
@@ -65,6 +71,33 @@ func (x *table) keys(keys ...string) {
 			c()
 		}
 		x.draw()
+	}
+}
+
+// Machines that show one and the same key are said to, above the keys, where there is room; at each address once.
+func TestSameHostKey(t *testing.T) {
+	warning := "! 59 machines show the same key: clones of one image, or one machine with several addresses."
+	x := openTable(t, 60, 120, 36, nil)
+	if strings.Contains(x.seen, "the same key") {
+		t.Error("keys that differ are said to be the same")
+	}
+	one := func(m *frame.AskKeys) {
+		for i := range m.Keys {
+			m.Keys[i].Fingerprint = m.Keys[0].Fingerprint
+		}
+		m.Keys[1].Addr = m.Keys[0].Addr
+	}
+	if x = openTable(t, 60, 120, 36, nil, one); !strings.Contains(x.seen, warning) {
+		t.Errorf("it is not said:\n%s", x.seen)
+	}
+	for _, size := range [][2]int{{80, 20}, {60, 13}, {60, 8}} {
+		x = openTable(t, 60, size[0], size[1], nil, one)
+		for range 60 {
+			x.keys("y")
+		}
+		if n := len(x.result); n != 60 || slices.Contains(x.result, false) {
+			t.Errorf("%v: %d keys were trusted, %s", size, n, x.end)
+		}
 	}
 }
 

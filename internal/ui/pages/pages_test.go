@@ -142,7 +142,8 @@ func (w *world) deps() *Deps {
 				var keys []backend.HostKey
 				for i, x := range nodes(max(2, w.nodes)) {
 					keys = append(keys, backend.HostKey{Node: x.Name, Addr: x.Addr + ":22", Type: "ssh-ed25519",
-						Fingerprint: fmt.Sprintf("SHA256:%c1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", 'a'+i%26)})
+						Fingerprint: fmt.Sprintf("SHA256:%c%cBvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", 'a'+i%26,
+							'1'+i/26)})
 				}
 				trusted, err := ask.HostKeys(ctx, keys, nil)
 				if err != nil || slices.Contains(trusted, false) || pw != "secret" {
