@@ -115,6 +115,7 @@ func TestAMessageIsFilledInOneLanguage(t *testing.T) {
 			"n1 has not registered with the API server yet. no token."},
 		{"words that are empty", event.M("fault.kube.not-ready", "node", "n1", "cause", "EOF", "log", ""),
 			"n1: the API server is not ready yet (EOF)."},
+		{"a cause that is empty", event.M("fault.ssh.lost", "node", "n1", "cause", ""), "n1: the connection was lost."},
 	} {
 		if got := NewPrinter(English).Msg(c.msg); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

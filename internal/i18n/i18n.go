@@ -103,7 +103,7 @@ func (p *Printer) Under(m event.Msg, suffix string) (string, bool) {
 }
 
 // filled puts the arguments, cleaned, into their holes. What stands in an argument is never taken for a hole. An
-// argument at the end that is empty leaves neither a blank nor a second full stop.
+// argument at the end that is empty leaves neither a blank, nor a colon, nor a second full stop.
 func filled(s string, args map[string]string) string {
 	b := make([]byte, 0, len(s)+32)
 	for {
@@ -119,7 +119,7 @@ func filled(s string, args map[string]string) string {
 		case ok && known:
 			v = event.Clean(v)
 			if b = append(b, v...); v == "" && (rest == "." || rest == "。") {
-				b = bytes.TrimRight(b, " ")
+				b = bytes.TrimRight(b, " :：")
 				v = string(b)
 			}
 			rest = unstopped(v, rest)
