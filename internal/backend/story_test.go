@@ -21,7 +21,7 @@ func (l *told) Next() (event.Record, error) {
 }
 
 // A story waits for the viewer before a decision, its clock too, and hurries there when the viewer was quicker than
-// whoever decided in the run. Nothing but a retry can be decided.
+// no matter who decided in the run. Nothing but a retry can be decided.
 func TestAStoryWaitsForItsViewer(t *testing.T) {
 	now := time.Date(2026, 11, 23, 14, 0, 0, 0, time.UTC)
 	began := now.Add(-time.Hour)

@@ -29,8 +29,10 @@ var forms = []struct {
 	{regexp.MustCompile(`^(fault|likely)\.|\.(long|explain)$|^wizard\.(about|hint)\.|^menu\.why\.|` +
 		`^menu\..*\.what$`), sentence},
 	{regexp.MustCompile(`\.short$|^(step|phase|col|bundle\.cli\.col|bundle\.group|ui\.verb|menu\.verb)\.|` +
-		`^wizard\.(head|step|field|col)\.|^cli\.(plan|signers)\.(add|remove|deploy|join|delete|cleanup|renew|restore)$`), label},
-	{regexp.MustCompile(`^(change|why|drift|engine|addon|image|build|notice|key|template)\.|^(ui|wizard)\.(key|state)\.|` +
+		`^wizard\.(head|step|field|col)\.|` +
+		`^cli\.(plan|signers)\.(add|remove|deploy|join|delete|cleanup|renew|restore)$`), label},
+	{regexp.MustCompile(`^(change|why|drift|engine|addon|image|build|notice|key|template)\.|` +
+		`^(ui|wizard)\.(key|state)\.|` +
 		`^(bundle\.)?cli\.flag\.|^cli\.(cleanup|delete|deploy|join|logs|support|template|validate|certs|etcd|attach|` +
 		`resume|list|kubeconfig)\.[a-z-]+$`), fragment},
 }
@@ -87,8 +89,10 @@ func endsASentence(text string) bool {
 
 // banned words are patterns of words that have a better one: terms.md of the rewrite had them. A terminal has cells.
 var banned = map[Lang]*regexp.Regexp{
-	English: regexp.MustCompile(`(?i)\(s\)|\b(mend(s|ed|ing)?|anew|go(es|ne|ing)? on|left out|leaves? \w+ out|rehears\w+|` +
-		`let in|stand(s|ing)? in the way|proven?|proves|proving|proofs?|judg\w+|verdicts?|who(m|se)?ever|someone|somebody|` +
+	English: regexp.MustCompile(`(?i)\(s\)|\b(mend(s|ed|ing)?|anew|go(es|ne|ing)? on|left out|leaves? \w+ out|` +
+		`rehears\w+|` +
+		`let in|stand(s|ing)? in the way|proven?|proves|proving|proofs?|judg\w+|verdicts?|who(m|se)?ever|` +
+		`someone|somebody|` +
 		`as it should be|(cut|broken?) off|authorit(y|ies)|strangers?|unwell|sums?|jump hosts?|try again|` +
 		`tak(e|es|en|ing) (away|back)|tells?|told|persons?|people|kicked|settles?|in turns|gravest|worst|programs?|` +
 		`pictures?|houses?|rooms?|looked at|looks? (around|into)|spare|forgets?|needs you|what helps|not reached|` +

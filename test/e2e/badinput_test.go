@@ -176,7 +176,9 @@ func badMachines() []bad {
 			spoil: `fallocate -l $(( ($(df --output=avail -B1 / | tail -1) - 104857600) )) /var/log/full`,
 			fix:   "rm -f /var/log/full"},
 		{name: "clock an hour ahead", node: "n3", code: 5, words: []string{"preflight.clock", "n3", "1h0m0s"},
-			spoil: `printf '#!/bin/sh\nexec /usr/bin/date -d "1 hour" "$@"\n' >/usr/local/bin/date; chmod 755 /usr/local/bin/date`, fix: "rm -f /usr/local/bin/date"},
+			spoil: `printf '#!/bin/sh\nexec /usr/bin/date -d "1 hour" "$@"\n' >/usr/local/bin/date; ` +
+				"chmod 755 /usr/local/bin/date",
+			fix: "rm -f /usr/local/bin/date"},
 		{name: "of another cluster", node: "n1", code: 5,
 			words: []string{"preflight.other-cluster", "n1", "production"},
 			spoil: "mkdir /var/lib/eggo-node; echo production >/var/lib/eggo-node/node",

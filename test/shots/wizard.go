@@ -33,7 +33,7 @@ type machines int
 
 const (
 	well     machines = iota
-	probed            // one is still looked at
+	probed            // one is still being probed
 	unknown           // the host keys of two are not known
 	troubled          // there is much to fix
 )

@@ -21,7 +21,7 @@ const (
 	maxManifest = 64 << 20 // bytes of a manifest, a rendered chart, all files of a directory
 	maxMarks    = 1 << 20  // signs of YAML that begin a node; a node takes some 200 bytes of memory
 	maxDepth    = 100      // of nested maps and lists
-	maxSteps    = 4 << 20  // nodes looked at in one manifest, an alias each time
+	maxSteps    = 4 << 20  // nodes read in one manifest, an alias each time
 	maxFound    = 20_000   // images in one manifest
 	maxPath     = 1024     // bytes of a path shown; longer ones are cut
 	maxFiles    = 10_000   // of a chart or a directory

@@ -34,7 +34,7 @@ func DryRun(h Host, emit func(event.Event) error) *Node {
 // Run is not for a dry run, where nobody can tell what a script does: ask with Query, change with Change.
 func (n *Node) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	if n.dry {
-		return shell.Result{}, event.NewFault(event.ClassFailed, "node.rehearsal", nil).On(n.Name())
+		return shell.Result{}, event.NewFault(event.ClassFailed, "node.dry-run", nil).On(n.Name())
 	}
 	return n.Host.Run(ctx, c)
 }

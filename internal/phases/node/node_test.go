@@ -121,7 +121,7 @@ func TestFilesAreWrittenWholeAndRecordedFirst(t *testing.T) {
 func TestADryRunRunsNoScript(t *testing.T) {
 	sim, _, _ := machine(t)
 	n := node.DryRun(sim, func(event.Event) error { return nil })
-	if _, err := n.Run(t.Context(), shell.Command{Script: "touch /etc/x\n"}); codeOf(err) != "node.rehearsal" ||
+	if _, err := n.Run(t.Context(), shell.Command{Script: "touch /etc/x\n"}); codeOf(err) != "node.dry-run" ||
 		event.AsFault(err).Node != "n1" {
 		t.Error(err)
 	}

@@ -298,7 +298,7 @@ func ends(t *testing.T, a *ui.App, c tea.Cmd) bool {
 	}
 }
 
-// Without a network the entry stays, and says so when it is looked at; the page does too, and builds all the same: the
+// Without a network the entry stays, and says so when it is selected; the page does too, and builds all the same: the
 // cache may have all.
 func TestThereIsNoNetwork(t *testing.T) {
 	b := &builder{net: noNetwork(), end: whole()}

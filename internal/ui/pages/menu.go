@@ -21,7 +21,7 @@ type Menu struct {
 	at       string // the entry under the cursor
 	moved    bool   // the person has chosen it
 	rows     []spot
-	net      network // asked when the entry that needs it is looked at
+	net      network // asked when the entry that needs it is selected
 }
 
 type spot struct {

@@ -13,9 +13,10 @@ import (
 // helps are words of what helps at each step.
 func helps() map[string][]string {
 	return map[string][]string{
-		"cluster":  {"What you need", "What is stored on this host"},
-		"login":    {"How machines are accessed", "tried first: the private key"},
-		"nodes":    {"Roles", "runs the workloads", "Fault tolerance", "none can fail", "Debian GNU/Linux 12 (bookworm)"},
+		"cluster": {"What you need", "What is stored on this host"},
+		"login":   {"How machines are accessed", "tried first: the private key"},
+		"nodes": {"Roles", "runs the workloads", "Fault tolerance", "none can fail",
+			"Debian GNU/Linux 12 (bookworm)"},
 		"networks": {"Address ranges", "enough for 256 nodes", "Overlap  ", "Ports between the machines", "8472/udp"},
 		"runtime":  {"Container runtimes", "• containerd", "cri-dockerd", "independent"},
 		"bundle":   {"Contents of eggo-debian-bookworm-amd64.tar.gz", "CoreDNS", "v1.12.1", "3 (27.0 MiB)"},

@@ -70,7 +70,7 @@ type Page struct {
 	text    string
 	stored  draft.Saved  // as it was kept last
 	ownKeys []string     // private keys of the user's own
-	keyOf   string       // the private key's file that was looked at last
+	keyOf   string       // the private key's file that was read last
 	keyBad  *event.Fault // what is wrong with it
 
 	members map[string]bool // by address and port: machines of the cluster that others join; nil for a new cluster

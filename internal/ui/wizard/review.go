@@ -320,7 +320,7 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 		frame.Binding{Keys: []string{"end", "G"}, Do: move(1 << 20), Help: true})
 }
 
-// views are what can be looked at, in order; the sketch comes first.
+// views are what Review can show, in order; the sketch comes first.
 func (r *review) views() []string {
 	list := []string{"sketch", "file", "diff", "plan"}
 	if r.p.svc.Plan == nil {
@@ -397,7 +397,7 @@ func (r *review) verdict(e *frame.Env, w, h int) []string {
 	return nil
 }
 
-// lines are how many lines what is looked at has, and each of them: those that are not on the screen are not drawn.
+// lines are how many lines the view has, and each of them: those that are not on the screen are not drawn.
 func (r *review) lines(e *frame.Env, w int) (n int, line func(i int) string) {
 	var all []string
 	switch r.views()[r.view] {

@@ -21,8 +21,10 @@ func TestDemoFallsBackToTheLab(t *testing.T) {
 		"not reached":                {reach: down, want: "lab"},
 		"reached, the build fails":   {public: down, want: "public lab"},
 		"interrupted, while it runs": {public: down, interrupted: true, want: "public", err: "connection reset"},
-		"both fail":                  {public: down, lab: errors.New("no compiler"), want: "public lab", err: "no compiler"},
-		"both fail: why it began":    {public: down, lab: errors.New("x"), want: "public lab", err: "connection reset"},
+		"both fail": {public: down, lab: errors.New("no compiler"), want: "public lab",
+			err: "no compiler"},
+		"both fail: why it began": {public: down, lab: errors.New("x"), want: "public lab",
+			err: "connection reset"},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var tried []string
