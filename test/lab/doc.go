@@ -6,7 +6,7 @@
 // NAME-n1, ...), the cgroup eggo-lab.NAME in each hierarchy and the directory labs/NAME beneath the lab
 // directory. Labs of different names stand side by side. The machine's own packet filter, mounts and
 // sysctls are not touched, but for one: fs.inotify.max_user_instances bounds the nodes of all labs together at about
-// eight, so it is raised when there are more, said, and set back when the last lab goes down.
+// four control planes, so it is raised when there are more, said, and set back when the last lab goes down.
 //
 // The network is a bridge in a namespace of its own. Nodes reach each other and the machine that they run on
 // (the jump host, the first address of the subnet), and nothing else: their default gateway is the bridge,

@@ -17,7 +17,7 @@ import (
 
 // inotify is the one setting of the machine that a lab may change: fs.inotify.max_user_instances bounds what the
 // processes of one user have open on the whole machine, nodes included, and the usual 128 are used up by about
-// eight nodes. It is raised when the nodes of all labs together need it and set back when the last of them goes
+// four control planes. It is raised when the nodes of all labs together need it and set back when the last of them goes
 // down. Who needs it, and what it was before, is in one record per machine, whichever directory a lab is kept in.
 type inotify struct {
 	sysctl, record, boot string     // files: the setting, the record, the machine's boot id
@@ -25,9 +25,9 @@ type inotify struct {
 	say                  func(format string, args ...any)
 }
 
-// instancesPerNode is what a node with systemd, container runtime and kubelet was seen to use (12.5), and as much again
-// for pods.
-const instancesPerNode = 25
+// instancesPerNode is what a control plane with etcd and a kubelet was seen to use (27; a worker 12.5), and half as
+// much again for pods.
+const instancesPerNode = 40
 
 // raised is the record. It means nothing after a reboot of the machine: the setting is as it was.
 type raised struct {

@@ -71,7 +71,7 @@ func (b *inotifyBench) supervised() string {
 func TestAFewNodesLeaveTheMachineAlone(t *testing.T) {
 	b := newInotifyBench(t)
 	b.up("one", 2)
-	b.up("two", 3)
+	b.up("two", 1)
 	b.is(128)
 	b.down("one")
 	b.down("two")
