@@ -37,7 +37,7 @@ test: ## vet, and the tests that need no root and no network
 
 test-race: ## all of them, the long ones too, with the race detector; at last, whether they provoked every error code
 	@rm -rf bin/faults && mkdir -p bin/faults
-	EGGO_FAULTS=$(CURDIR)/bin/faults go test -count=1 -race -tags faults -timeout 20m ./...
+	EGGO_FAULTS=$(CURDIR)/bin/faults go test -count=1 -race -tags faults -parallel 5 -timeout 30m $(LONGEST) ./...
 	EGGO_FAULTS_OF_ALL=$(CURDIR)/bin/faults go test -count=1 -run '^TestEveryCode' ./internal/i18n
 
 fuzz: ## every fuzz target for five seconds: make fuzz T=1m FUZZ=FuzzDecode for one of them and longer, KEEP=1 to keep what it found

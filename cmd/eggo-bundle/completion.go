@@ -20,6 +20,8 @@ func completions() cli.Values {
 		"--to": nothing, "--temp": cli.Dirs(), "--key": file, "keygen --out": file, "--comment": nothing,
 		"--max-age": cli.Words("12h", "30d"), "--max-size": cli.Words("20G"),
 
-		"diff": file, "extract": file, "inspect": file, "push": file, "sign": file, "verify": file,
+		"--name": nothing, "--kubernetes": nothing,
+
+		"adopt": file, "diff": file, "extract": file, "inspect": file, "push": file, "sign": file, "verify": file,
 	}
 }

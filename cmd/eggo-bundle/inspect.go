@@ -56,6 +56,11 @@ func newInspect(env *environment) *cobra.Command {
 			inspect(env, a, parts, *digests)
 			printOutside(env, a.Manifest())
 		}
+		if !asJSON {
+			if err := env.adopted(args[0], a.Manifest().Adopted); err != nil {
+				return err
+			}
+		}
 		return env.say("\n" + env.P.T("bundle.cli.unverified"))
 	}
 	return cmd

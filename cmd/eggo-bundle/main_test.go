@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"cut": cut, "flip": flip,
-			"noise": noise, "publish": publish, "forge": forge},
+			"noise": noise, "publish": publish, "forge": forge, "handmade": handmade, "pack": packed},
 	})
 }
 
@@ -83,4 +83,14 @@ func forge(ts *testscript.TestScript, _ bool, args []string) {
 			}
 		}
 	}))
+}
+
+// handmade DIR ARCH LAYOUT writes what people packed by hand for the original eggo.
+func handmade(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(buildtest.Handmade(ts.MkAbs(args[0]), args[1], args[2] == "typed"))
+}
+
+// pack FILE DIR makes an archive of a directory's content.
+func packed(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(buildtest.Pack(ts.MkAbs(args[0]), ts.MkAbs(args[1])))
 }

@@ -69,8 +69,8 @@ func newRoot(env *environment) *cobra.Command {
 	root.Args = cli.UnknownCommand
 	root.SetFlagErrorFunc(flagFault)
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.AddCommand(newBuild(env), newUpdate(env), newSpec(env), newInspect(env), newDiff(env), newVerify(env),
-		newExtract(env), newPush(env),
+	root.AddCommand(newBuild(env), newAdopt(env), newUpdate(env), newSpec(env), newInspect(env), newDiff(env),
+		newVerify(env), newExtract(env), newPush(env),
 		newKeygen(env), newSign(env), newCache(env), newVersion(env),
 		cli.NewCompletion(p.T("cli.completion.short"), env.Stdout), cli.NewMan(buildVersion()))
 	cli.Localize(root, p)

@@ -142,6 +142,9 @@ func (v *verifier) told(file string, found *bundle.Report, signed *sign.Signatur
 			o["signature"] = fields{"identity": signed.Identity, "key_type": signed.KeyType,
 				"fingerprint": signed.Fingerprint, "line": signed.Line}
 		}
+		if m.Adopted != nil {
+			o["adopted"] = m.Adopted
+		}
 		return v.env.emit("verified", o)
 	}
 	err := v.env.say(p.T("bundle.cli.verified", "file", file, "name", m.Name, "arch", m.Arch, "kubernetes",
@@ -154,6 +157,10 @@ func (v *verifier) told(file string, found *bundle.Report, signed *sign.Signatur
 	if found.Base != nil && err == nil {
 		err = v.env.say("  " + p.T("bundle.cli.needs-base", "name", found.Base.Name, "arch", found.Base.Arch, "base",
 			found.Base.ID))
+	}
+	if a := m.Adopted; a != nil && err == nil {
+		err = v.env.say("  " + p.T("bundle.cli.adopted-short", "from", a.File, "count",
+			fmt.Sprint(len(a.Unverified))))
 	}
 	return err
 }

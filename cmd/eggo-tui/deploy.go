@@ -11,7 +11,7 @@ import (
 )
 
 func newDeployCmd(env *environment) *cobra.Command {
-	var o runOptions
+	var o deployOptions
 	var rollback bool
 	cmd := &cobra.Command{
 		Use:   "deploy",
@@ -29,16 +29,31 @@ func newDeployCmd(env *environment) *cobra.Command {
 	o.trustFlags(cmd, env)
 	o.hooks.clusterFlags(cmd, env)
 	o.limitFlag(cmd, env)
+	o.changeFlags(cmd, env)
 	// The program of the manual tore everything down when something failed, unless it was told not to.
 	cmd.Flags().BoolVar(&rollback, "rollback", false, env.P.T("cli.flag.rollback"))
 	cmd.Flags().Lookup("rollback").Hidden = true
 	return cmd
 }
 
-func deploy(ctx context.Context, env *environment, o runOptions) error {
+// deployOptions are the flags of deploy; what is of deploys alone is in the request already.
+type deployOptions struct {
+	runOptions
+	deploy request.Deploy
+}
+
+// changeFlags say how nodes get another container runtime.
+func (o *deployOptions) changeFlags(cmd *cobra.Command, env *environment) {
+	f, p, d := cmd.Flags(), env.P, &o.deploy
+	f.DurationVar(&d.Drain, "drain-timeout", request.ChangeDrain, p.T("cli.deploy.drain-timeout"))
+	f.BoolVar(&d.Force, "force", false, p.T("cli.deploy.force"))
+	f.StringVar(&d.Batch, "batch", "", p.T("cli.deploy.batch"))
+}
+
+func deploy(ctx context.Context, env *environment, o deployOptions) error {
 	c, err := o.request(env)
 	if err != nil {
 		return err
 	}
-	return env.begin(ctx, o, request.Deploy{Common: c}, nil)
+	return env.begin(ctx, o.runOptions, request.With(o.deploy, c), nil)
 }

@@ -14,25 +14,27 @@ import (
 )
 
 func newPlanCmd(env *environment) *cobra.Command {
-	var o runOptions
+	var o deployOptions
 	cmd := &cobra.Command{Use: "plan", Short: env.P.T("cli.plan.short"), Long: env.P.T("cli.plan.long"),
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return plan(cmd.Context(), env, o, func(c request.Common) (request.Request, error) {
-				return request.Deploy{Common: c}, nil
+			return plan(cmd.Context(), env, o.runOptions, func(c request.Common) (request.Request, error) {
+				return request.With(o.deploy, c), nil
 			})
 		}}
 	o.looking(cmd, env)
 	o.trustFlags(cmd, env)
 	o.limitFlag(cmd, env)
+	o.changeFlags(cmd, env)
 	deploy := &cobra.Command{Use: "deploy", Short: env.P.T("cli.plan.deploy"), Args: cli.NoArguments, RunE: cmd.RunE}
 	o.looking(deploy, env)
 	o.trustFlags(deploy, env)
 	o.limitFlag(deploy, env)
+	o.changeFlags(deploy, env)
 	var purge bool
 	cleanup := &cobra.Command{Use: "cleanup", Short: env.P.T("cli.plan.cleanup"), Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return plan(cmd.Context(), env, o, func(c request.Common) (request.Request, error) {
+			return plan(cmd.Context(), env, o.runOptions, func(c request.Common) (request.Request, error) {
 				return request.Cleanup{Common: c, Purge: purge}, nil
 			})
 		}}
@@ -40,7 +42,7 @@ func newPlanCmd(env *environment) *cobra.Command {
 	o.limitFlag(cleanup, env)
 	cleanup.Flags().BoolVar(&purge, "purge", false, env.P.T("cli.flag.purge"))
 	cmd.AddCommand(deploy, cleanup, newPlanJoinCmd(env), newPlanDeleteCmd(env), newPlanCertsCmd(env),
-		newPlanEtcdCmd(env))
+		newPlanEtcdCmd(env), newPlanUpgradeCmd(env))
 	return cmd
 }
 
@@ -136,7 +138,7 @@ func plan(
 		present.BundleLines(out, would.Bundles)
 		present.FindingLines(env.P, out, would.Findings)
 		if err == nil {
-			present.PlanLines(out, verb, would)
+			present.PlanLines(env.P, out, verb, would)
 		}
 		return cmp.Or(inspected(err), out.Err)
 	}

@@ -25,7 +25,7 @@ func newResumeCmd(env *environment) *cobra.Command {
 // resume continues a run that did not end well: the newest on this control host unless one is named.
 func resume(ctx context.Context, env *environment, o runOptions, run string) error {
 	if o.file != "" {
-		return deploy(ctx, env, o)
+		return deploy(ctx, env, deployOptions{runOptions: o})
 	}
 	given, err := o.request(env)
 	if err != nil {

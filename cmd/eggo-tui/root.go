@@ -141,6 +141,9 @@ func newRootCmd(env *environment) *cobra.Command {
 		if err := checkLang(cmd); err != nil {
 			return err
 		}
+		if f := cmd.Flag("state-dir"); f != nil && f.Changed { // the commands that an error advises need it, too
+			env.P = env.where(f.Value.String()).Printer(env.P.Lang())
+		}
 		return cli.CheckOutput(cmd)
 	}
 	o.flags(root, env)

@@ -53,6 +53,7 @@ func TestScripts(t *testing.T) {
 			"keygen": makeKey,
 			"sign":   signBundle,
 			"forge":  forgeBundle,
+			"minor":  otherVersion,
 		},
 	})
 }
@@ -115,6 +116,13 @@ func signBundle(ts *testscript.TestScript, _ bool, args []string) {
 	armored, err := sign.Sign(context.Background(), key, sign.Namespace, bytes.NewReader(a.Sums()))
 	ts.Check(err)
 	ts.Check(os.WriteFile(bundle.SignatureOf(file), armored, 0o600))
+}
+
+// otherVersion is "minor FROM TO VERSION": the same bundle of another version of Kubernetes.
+func otherVersion(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(bundletest.Forge(ts.MkAbs(args[0]), ts.MkAbs(args[1]), func(m *bundle.Manifest) {
+		m.Kubernetes = args[2]
+	}))
 }
 
 // forgeBundle is "forge FROM TO [DST]": the same with a word changed, or with its first program placed elsewhere; its

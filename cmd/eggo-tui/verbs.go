@@ -10,6 +10,7 @@ import (
 func verbs(env *environment) []*cobra.Command {
 	return []*cobra.Command{
 		newDeployCmd(env),
+		newUpgradeCmd(env),
 		newCleanupCmd(env),
 		newAttachCmd(env),
 		newDemoCmd(env),

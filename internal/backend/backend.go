@@ -23,7 +23,8 @@ type Services struct {
 	// Launch begins a run in a process of its own, which goes on when this one ends. It asks what has to be known
 	// before, of ask, and returns when the run's event log is there.
 	Launch func(ctx context.Context, s Start, ask Asker) (Ref, error)
-	// Read inspects and changes nothing. That something is not well is no error: the answer says it.
+	// Read inspects and changes nothing. That something is not well is no error: the answer says it. An answer beside
+	// an error is what was found all the same.
 	Read func(ctx context.Context, q Query, ask Asker) (Answer, error)
 	// List reads a directory: its directories, and its files with one of the suffixes. dir "" is where the program
 	// was started; the directory that was read comes back absolute.
@@ -35,6 +36,11 @@ type Services struct {
 	// Bundle reads the manifest of a bundle, and Verify every byte of it.
 	Bundle func(ctx context.Context, path string) (Bundle, error)
 	Verify func(ctx context.Context, path string, progress func(done, total int64)) error
+	// Upgrades finds what a cluster can be upgraded with, in the usual places and where the paths lead. Of each bundle
+	// the manifest is read; nothing is verified.
+	Upgrades func(ctx context.Context, cluster string, paths []string) (Upgrades, error)
+	// Way is what an upgrade of a cluster with bundles comes to, or why it cannot be.
+	Way func(ctx context.Context, cluster string, bundles []string) (Way, error)
 	// Builds makes bundles; nil: this program cannot.
 	Builds Builds
 }
@@ -105,6 +111,8 @@ type Cluster struct {
 	// the deploy.yaml of its last run, if it has none of its own: the run ended before anything was touched
 	Tried string
 	Runs  []Run // newest first
+	// Upgrading is the upgrade under way, if there is one.
+	Upgrading Upgrading
 }
 
 // Node of a cluster as its deploy.yaml says.

@@ -25,6 +25,10 @@ func (o Offer) Key() string {
 		return "b"
 	case "demo":
 		return "d"
+	case "upgrade-on":
+		return "u"
+	case "upgrade-back":
+		return "t"
 	}
 	return "w" // to watch, or decide about, what runs
 }
@@ -38,13 +42,21 @@ func Offers(clusters []Cluster) []Offer {
 	waiting := func(c Cluster) bool { return c.Said() == Waiting }
 	asks := with(waiting)
 	running := append(asks, with(func(c Cluster) bool { return c.Status == Running && !waiting(c) })...)
-	stopped := with(Cluster.Broken)
-	idle := with(func(c Cluster) bool { return c.File != "" && c.Status != Running && c.Status != Removed })
+	stopped := with(func(c Cluster) bool { // an upgrade is continued first
+		return c.Broken() && (!c.Upgrading.Under() || c.Runs[0].Verb == "cleanup")
+	})
+	still := with(func(c Cluster) bool { return c.File != "" && c.Status != Running && c.Status != Removed })
+	begun := slices.DeleteFunc(slices.Clone(still), func(c Cluster) bool { return !c.Upgrading.Under() })
+	idle := slices.DeleteFunc(slices.Clone(still), func(c Cluster) bool { return c.Upgrading.Under() })
+	back := slices.DeleteFunc(slices.Clone(begun), func(c Cluster) bool { return c.Upgrading.Committed })
 	known := with(func(c Cluster) bool { return c.File != "" })
 
 	busy, none, ran := "menu.why.no-cluster", "menu.why.none-stopped", ""
-	if len(running) > 0 {
+	switch {
+	case len(running) > 0:
 		busy = "menu.why.busy"
+	case len(begun) > 0:
+		busy = "menu.why.upgrading"
 	}
 	if slices.ContainsFunc(clusters, func(c Cluster) bool {
 		return c.File == "" && c.Tried == "" && c.Status == Failed
@@ -62,14 +74,18 @@ func Offers(clusters []Cluster) []Offer {
 	}
 	resume, status := of("resume", stopped, none), of("status", known, "menu.why.no-cluster")
 	all := []Offer{{ID: "install"}, {ID: "file"}, resume, of("add", idle, busy), of("remove", idle, busy),
-		{ID: "upgrade", Why: "menu.why.upgrade"}, of("cleanup", idle, busy), status, {ID: "build"},
+		of("upgrade", idle, busy), of("cleanup", still, busy), status, {ID: "build"},
 		{ID: "bundle"}, {ID: "runs", Why: ran}, {ID: "demo"}}
+	if len(begun) > 0 {
+		all = append([]Offer{{ID: "upgrade-on", Of: begun}, of("upgrade-back", back, "menu.why.committed")}, all...)
+	}
 	first := all[0]
 	switch {
 	case len(asks) > 0:
 		first = Offer{ID: "decide", Of: running}
 	case len(running) > 0:
 		first = Offer{ID: "watch", Of: running}
+	case len(begun) > 0:
 	case len(stopped) > 0:
 		first = resume
 	case len(known) > 0:

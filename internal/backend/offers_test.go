@@ -6,10 +6,11 @@ import "testing"
 func TestKeysOfTheMenuKeepTheirMeaning(t *testing.T) {
 	keys := map[string]string{}
 	for name, clusters := range map[string][]Cluster{
-		"none":    nil,
-		"idle":    {{Name: "a", File: "a.yaml", Status: Installed}},
-		"running": {{Name: "a", File: "a.yaml", Status: Running, Runs: []Run{{}}}},
-		"stopped": {{Name: "a", File: "a.yaml", Status: Interrupted, Runs: []Run{{Status: Interrupted}}}},
+		"none":      nil,
+		"idle":      {{Name: "a", File: "a.yaml", Status: Installed}},
+		"running":   {{Name: "a", File: "a.yaml", Status: Running, Runs: []Run{{}}}},
+		"stopped":   {{Name: "a", File: "a.yaml", Status: Interrupted, Runs: []Run{{Status: Interrupted}}}},
+		"upgrading": {{Name: "a", File: "a.yaml", Status: Failed, Upgrading: Upgrading{To: []string{"v1.35.4"}}}},
 	} {
 		seen := map[string]string{}
 		for _, o := range Offers(clusters) {
@@ -25,5 +26,41 @@ func TestKeysOfTheMenuKeepTheirMeaning(t *testing.T) {
 	}
 	if keys["install"] != "1" || keys["runs"] != "0" || keys["watch"] != "w" {
 		t.Error(keys)
+	}
+}
+
+// While an upgrade is unfinished it comes first, and nothing else changes the cluster but a cleanup.
+func TestAnUnfinishedUpgradeComesFirst(t *testing.T) {
+	c := Cluster{Name: "a", File: "a.yaml", Status: Interrupted, Runs: []Run{{Verb: "deploy"}},
+		Upgrading: Upgrading{From: "v1.34.2", To: []string{"v1.35.4"}}}
+	why := map[string]string{}
+	list := Offers([]Cluster{c})
+	for _, o := range list {
+		why[o.ID] = o.Why
+	}
+	if list[0].ID != "upgrade-on" || list[1].ID != "upgrade-back" || why["upgrade-back"] != "" || why["cleanup"] != "" {
+		t.Errorf("%+v", list)
+	}
+	for _, id := range []string{"add", "remove", "upgrade"} {
+		if why[id] != "menu.why.upgrading" {
+			t.Errorf("%s: %q", id, why[id])
+		}
+	}
+	if why["resume"] == "" {
+		t.Error("a deploy is resumed")
+	}
+	c.Upgrading.Committed = true
+	if o := Offers([]Cluster{c})[1]; o.ID != "upgrade-back" || o.Why != "menu.why.committed" {
+		t.Errorf("%+v", o)
+	}
+	other := Cluster{Name: "b", File: "b.yaml", Status: Installed}
+	for _, o := range Offers([]Cluster{c, other}) {
+		if o.ID == "add" && (len(o.Of) != 1 || o.Of[0].Name != "b") {
+			t.Errorf("%+v", o)
+		}
+	}
+	c.Status = Running
+	if o := Offers([]Cluster{c})[0]; o.ID != "watch" {
+		t.Errorf("%+v", o)
 	}
 }

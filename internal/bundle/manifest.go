@@ -70,6 +70,8 @@ type Manifest struct {
 	Kubernetes string `json:"kubernetes"`       // v1.34.2
 	OS         OS     `json:"os"`
 	Base       *Base  `json:"base,omitempty"` // of a difference bundle
+	// of a bundle that was made of an archive of another tool
+	Adopted *Adopted `json:"adopted,omitempty"`
 	// in the order of the archive, without manifest.json, SHA256SUMS and images.tar.sha256
 	Members []Member `json:"members"`
 	Images  []Image  `json:"images"`
@@ -84,6 +86,21 @@ type Base struct {
 	Name string `json:"name"` //
 	Arch string `json:"arch"` // that of the difference
 	Full string `json:"full"` // ID of the full bundle that comes out
+}
+
+// Adopted says which archive a bundle was made of, and what that archive cannot prove.
+type Adopted struct {
+	File       string       `json:"file"` // base name
+	SHA256     string       `json:"sha256"`
+	Size       int64        `json:"size"`
+	Unverified []Unverified `json:"unverified"`
+}
+
+// Unverified is a fact that nothing in an adopted archive proves, or something that the archive lacks: the code and the
+// arguments of a sentence.
+type Unverified struct {
+	Code string            `json:"code"`
+	Args map[string]string `json:"args,omitempty"`
 }
 
 // OS that the packages are for, in the terms of os-release.

@@ -117,6 +117,9 @@ func (m *Manifest) Validate() error {
 			return bad("%q", s)
 		}
 	}
+	if err := m.Adopted.validate(); err != nil {
+		return err
+	}
 	if err := m.validatePaths(); err != nil {
 		return err
 	}
@@ -138,6 +141,27 @@ func (m *Manifest) Validate() error {
 		return err
 	}
 	return m.validateBase()
+}
+
+var codePattern = regexp.MustCompile(`^adopt\.[a-z-]{1,40}$`)
+
+// validate bounds what is shown of an adopted bundle.
+func (a *Adopted) validate() error {
+	const findings, args, text = 100, 8, 4096
+	if a == nil {
+		return nil
+	}
+	ok := len(a.File) <= 255 && plain(a.File) && isSum(a.SHA256) && a.Size >= 0 && len(a.Unverified) <= findings
+	for _, u := range a.Unverified {
+		ok = ok && codePattern.MatchString(u.Code) && len(u.Args) <= args
+		for k, v := range u.Args {
+			ok = ok && len(k)+len(v) <= text && plain(k) && plain(v)
+		}
+	}
+	if !ok {
+		return fault("bundle.manifest", errors.New("adopted"))
+	}
+	return nil
 }
 
 // validatePaths makes sure that every member has a path of its own on every file system, and none is a directory of

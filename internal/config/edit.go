@@ -296,13 +296,23 @@ func isMachine(item *yaml.Node, n Node) bool {
 
 // result is the new text, proved by loading it: its machines are want.
 func (t *text) result(file string, want []Node) ([]byte, Problems, error) {
+	return t.proved(file, func(c *Cluster) error {
+		if !sameNodes(c.Nodes, want) {
+			return errors.New("the lists of machines cannot be written")
+		}
+		return nil
+	})
+}
+
+// proved is the new text, whose cluster is right.
+func (t *text) proved(file string, right func(*Cluster) error) ([]byte, Problems, error) {
 	if len(t.changed) == 0 {
 		_, problems := Load(t.data, file)
 		return t.data, problems, nil
 	}
 	out, err := t.spliced()
 	if err == nil {
-		if c, problems := Load(out, file); c != nil && sameNodes(c.Nodes, want) {
+		if c, problems := Load(out, file); c != nil && right(c) == nil {
 			return out, problems, nil
 		}
 	}
@@ -311,9 +321,10 @@ func (t *text) result(file string, want []Node) ([]byte, Problems, error) {
 		return nil, nil, event.NewFault(event.ClassUsage, "config.edit", err, "file", file)
 	}
 	c, problems := Load(out, file)
-	if c != nil && !sameNodes(c.Nodes, want) {
-		return nil, nil, event.NewFault(event.ClassUsage, "config.edit",
-			errors.New("the lists of machines cannot be written"), "file", file)
+	if c != nil {
+		if err := right(c); err != nil {
+			return nil, nil, event.NewFault(event.ClassUsage, "config.edit", err, "file", file)
+		}
 	}
 	return out, problems, nil
 }
@@ -368,8 +379,8 @@ func (t *text) spliced() ([]byte, error) {
 			}
 			lines = slices.Replace(lines, start, end, string(text))
 		}
-		if key.Line > 0 {
-			next = key.Line
+		if next = key.Line; next == 0 {
+			next = end + 1 // what was inserted is no part of the key before
 		}
 	}
 	return []byte(strings.Join(lines, "")), nil

@@ -179,9 +179,9 @@ func Minor(version string) int {
 	return n
 }
 
-// CheckFlags says which of config-extra-args the version of Kubernetes in the bundle does not have: what makes a
-// component end at its start is an error before anything is touched. Of a minor newer than those known the newest known
-// one counts.
+// CheckFlags says which of config-extra-args, and which feature gates in it, the version of Kubernetes in the bundle
+// does not have: what makes a component end at its start is an error before anything is touched. Of a minor newer than
+// those known the newest known one counts.
 func CheckFlags(c *Cluster, version string) Problems {
 	minor := min(Minor(version), NewestMinor)
 	if minor < OldestMinor {
@@ -191,7 +191,19 @@ func CheckFlags(c *Cluster, version string) Problems {
 	for i, e := range c.ExtraArgs {
 		flags := flagsOf(e.Component)
 		for _, name := range slices.Sorted(maps.Keys(e.Args)) {
+			key := fmt.Sprintf("config-extra-args[%d].extra-args.%s", i, name)
+			at := nearest(c.given, key)
+			add := func(code, value string, kv ...string) {
+				kv = append(kv, "key", key, "value", value, "name", e.Component)
+				out = append(out, Problem{File: c.file, Line: at.line, Col: at.col, Key: key, Code: code,
+					Severity: event.Error, Args: event.M("", kv...).Args})
+			}
 			f, known := flags[name]
+			if known && name == "--feature-gates" {
+				for _, g := range checkGates(e.Args[name], Minor(version)) {
+					add(g.code, g.gate, g.args...)
+				}
+			}
 			if !known || f.from <= minor && minor <= f.to {
 				continue
 			}
@@ -202,11 +214,7 @@ func CheckFlags(c *Cluster, version string) Problems {
 					code, kv = "config.flag-replaced", append(kv, "instead", g.instead)
 				}
 			}
-			key := fmt.Sprintf("config-extra-args[%d].extra-args.%s", i, name)
-			at := nearest(c.given, key)
-			kv = append(kv, "key", key, "value", name, "name", e.Component)
-			out = append(out, Problem{File: c.file, Line: at.line, Col: at.col, Key: key, Code: code,
-				Severity: event.Error, Args: event.M("", kv...).Args})
+			add(code, name, kv...)
 		}
 	}
 	return out.Sorted()

@@ -117,6 +117,20 @@ func TestFlagsOfAVersion(t *testing.T) {
 		{"kube-apiserver", "--disable-http2-serving: 'true'", "v1.31.0", "", ""},
 		{"kube-apiserver", "--tls-curve-preferences: X25519", "v1.99.0", "", ""},
 		{"kube-controller-manager", "--controller-shutdown-timeout: 10s", "v1.34.9", "config.flag-newer", "1.35"},
+		{"kubelet", "--feature-gates: 'NodeSwap=false'", "v1.33.13", "", ""},
+		{"kubelet", "--feature-gates: 'AllAlpha=true,NodeSwap=false'", "v1.34.2", "config.gate-locked", "1.34"},
+		{"kubelet", "--feature-gates: 'NodeSwap=false'", "v1.37.0", "config.gate-locked", "1.34"},
+		{"kubelet", "--feature-gates: 'NodeSwap=true'", "v1.34.2", "", ""},
+		{"kube-apiserver", "--feature-gates: 'AllowServiceLBStatusOnNonLB=true'", "v1.32.1", "config.gate-locked",
+			"1.32"},
+		{"kube-apiserver", "--feature-gates: 'APIListChunking=true'", "v1.32.13", "", ""},
+		{"kube-apiserver", "--feature-gates: 'APIListChunking=true'", "v1.33.0", "config.gate-removed", "1.33"},
+		{"kube-apiserver", "--feature-gates: 'APIListChunking=true'", "v1.99.0", "config.gate-removed", "1.33"},
+		{"kube-scheduler", "--feature-gates: 'AppArmorFields=true'", "v1.33.0", "config.gate-removed", "1.33"},
+		{"kube-proxy", "--feature-gates: 'AllowServiceExternalIPs=true'", "v1.35.4", "config.gate-newer", "1.36"},
+		{"kubelet", "--feature-gates: 'NodeSwapp=true'", "v1.34.2", "config.gate-misspelt", "NodeSwap"},
+		{"kubelet", "--feature-gates: 'NobodyKnowsThisOne=true'", "v1.34.2", "config.gate-unknown", "1.34"},
+		{"kubelet", "--feature-gates: 'NobodyKnowsThisOne=true'", "v1.37.0", "", ""},
 	} {
 		t.Run(tc.component+" "+tc.arg+" "+tc.version, func(t *testing.T) {
 			c, ps := Load([]byte(withFlag(tc.component, tc.arg)), "f")
@@ -177,5 +191,21 @@ func TestMinor(t *testing.T) {
 		if got := Minor(v); got != want {
 			t.Errorf("%q: %d", v, got)
 		}
+	}
+}
+
+// Every gate of the table is one in the minors that have it, with some value.
+func TestTheTableOfGates(t *testing.T) {
+	all := gates()
+	for name, g := range all {
+		for minor := OldestMinor; minor <= NewestMinor; minor++ {
+			free := len(checkGates(name+"=true", minor)) == 0 || len(checkGates(name+"=false", minor)) == 0
+			if has := g.from <= minor && minor <= g.to; has != free {
+				t.Errorf("%s in 1.%d: in the table %t, can be set %t", name, minor, has, free)
+			}
+		}
+	}
+	if len(all) < 250 {
+		t.Errorf("%d gates only", len(all))
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -78,6 +79,18 @@ func RuntimeExtras(runtime string) []string {
 		return []string{"cri-dockerd"} // Kubernetes speaks to docker through it since 1.24
 	}
 	return nil
+}
+
+// OfOtherRuntime says whether a package or a program of a bundle is of Docker or iSulad alone, where that is not the
+// runtime: a bundle may have several. containerd is no such one, for Docker needs it.
+func OfOtherRuntime(runtime, name string) bool {
+	for _, other := range []string{"docker", "isulad"} {
+		if other != runtime && (slices.Contains(RuntimePackages(other), name) ||
+			slices.Contains(RuntimeExtras(other), name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkRegistries finds what the runtime cannot be told: only containerd has mirrors of other registries than

@@ -19,10 +19,19 @@ import (
 // smallBundle writes a bundle with one program.
 func smallBundle(t *testing.T, path, program string) {
 	t.Helper()
-	m := &bundle.Manifest{Format: 1, Name: "small", Arch: "amd64", Kubernetes: "v1.34.2",
+	smallBundleOf(t, path, "v1.34.2", "amd64", program)
+}
+
+// smallBundleOf writes one of a version for an architecture.
+func smallBundleOf(t *testing.T, path, version, arch, program string) {
+	t.Helper()
+	m := &bundle.Manifest{Format: 1, Name: "small", Arch: arch, Kubernetes: version,
 		Members: []bundle.Member{{Path: "kubelet", Kind: bundle.Binary, Name: "kubelet", Size: int64(len(program)),
 			SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(program))), Dst: "/usr/local/bin", Mode: 0o755,
 			Roles: []bundle.Role{bundle.Worker}}}}
+	if version, is := strings.CutPrefix(program, "etcd "); is {
+		m.Members[0].Name, m.Members[0].Version = "etcd", version
+	}
 	text, err := bundle.EncodeManifest(m)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -130,23 +129,9 @@ func seenLook(m config.Machine, s phases.Machine, f *phases.Facts, findings []ev
 	return l
 }
 
-// bundlePlaces are the directories that are searched without being told.
-func (d *draftServices) bundlePlaces() []string {
-	home := d.h.home()
-	places := []string{
-		".", "out", home, filepath.Join(home, ".eggo"), "/var/lib/eggo", "/opt", "/opt/eggo", "/srv", "/srv/eggo",
-		"/mnt", "/media",
-	}
-	for _, glob := range []string{"/mnt/*", "/media/*", "/media/*/*"} {
-		more, _ := filepath.Glob(glob) // its only error is a bad pattern
-		places = append(places, more...)
-	}
-	return slices.DeleteFunc(places, func(dir string) bool { return dir == "" })
-}
-
 // bundles finds bundles where they usually are and where the paths lead, and verifies them.
 func (d *draftServices) bundles(ctx context.Context, paths []string, tell func(draft.Bundle)) {
-	d.search.Find(ctx, d.paths(paths), d.paths(d.bundlePlaces()), func(f staging.Found) {
+	d.search.Find(ctx, d.paths(paths), d.h.bundlePlaces(), func(f staging.Found) {
 		tell(draft.Bundle{
 			Path: f.Path, Size: f.Size, Manifest: f.Manifest, Signed: f.Signed, Fault: f.Fault, Done: f.Done,
 			Verified: f.Verified,

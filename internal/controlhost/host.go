@@ -95,7 +95,7 @@ func (h *Host) learn(cluster string, a *asker) {
 func (h *Host) Services() backend.Services {
 	return backend.Services{
 		Clusters: h.clusters, Open: h.Open, Launch: h.launch, Read: h.read, List: h.list, Check: h.check,
-		Bundle: h.bundle, Verify: h.verify,
+		Bundle: h.bundle, Verify: h.verify, Upgrades: h.upgrades, Way: h.way,
 	}
 }
 
@@ -109,7 +109,7 @@ func (h *Host) clusters(ctx context.Context) ([]backend.Cluster, error) {
 	for _, k := range all {
 		c := backend.Cluster{
 			Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, Nodes: nodesOf(k.Nodes),
-			File: k.File, Tried: k.Tried, Runs: k.Runs,
+			File: k.File, Tried: k.Tried, Runs: k.Runs, Upgrading: h.upgrading(k.Name),
 		}
 		out = append(out, c)
 	}

@@ -111,4 +111,18 @@ func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
 		c.OnFailure != (request.OnFailure{}) {
 		t.Errorf("%+v", c)
 	}
+	log, err := store.NewRun("upgrade", time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := event.NewBus(time.Now, log).Emit(event.RunStarted{Cluster: "rack", Verb: "upgrade",
+		Options: &event.RunOptions{OnFailure: "abort", Upgrade: &event.UpgradeOptions{Batch: "25%", Probe: "true",
+			Soak: time.Hour}}}); err != nil {
+		t.Fatal(err)
+	}
+	log.Close()
+	on, is := h.request(backend.UpgradeOn(backend.Cluster{Name: "rack"})).(request.Upgrade)
+	if !is || on.Batch != "25%" || on.Probe != "true" || on.Soak != time.Hour || on.OnFailure != (request.OnFailure{}) {
+		t.Errorf("%+v", on)
+	}
 }

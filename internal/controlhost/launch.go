@@ -64,12 +64,18 @@ func clusterIn(file string) string {
 
 // request is that of a run that is begun here.
 func (h *Host) request(st backend.Start) request.Request {
-	c := h.located(st.Request.Base())
-	if st.Again {
-		c = c.Continue(operation.LastOptions(context.Background(), h.store(), c.Source.Cluster))
-		c.OnFailure = request.OnFailure{} // the board decides
+	q := request.With(st.Request, h.located(st.Request.Base()))
+	if !st.Again {
+		return q
 	}
-	return request.With(st.Request, c)
+	c := q.Base()
+	was := operation.LastOptions(context.Background(), h.store(), c.Source.Cluster)
+	if u, is := q.(request.Upgrade); is {
+		q = u.Continue(was)
+	}
+	c = c.Continue(was)
+	c.OnFailure = request.OnFailure{} // the board decides
+	return request.With(q, c)
 }
 
 // soonMost is how long a run that is about to end is waited for: it closes its log after its last event, and gives its

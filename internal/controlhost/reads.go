@@ -39,16 +39,39 @@ func answerOf(ctx context.Context, q backend.Query, base request.Common, deps op
 	switch q := q.(type) {
 	case backend.Status:
 		st, err := operation.Status(ctx, base, deps)
-		return func(p *i18n.Printer) document.Document { return present.Status(p, st) }, err
+		if err != nil {
+			return nil, err
+		}
+		return func(p *i18n.Printer) document.Document { return present.Status(p, st) }, nil
 	case backend.Plan:
 		of := request.With(q.Request, base)
+		var failed []event.Finding // steps: a node that does not answer
+		deps.Sink = watcher(func(e event.Event) {
+			if x, is := e.(event.StepEnded); is && x.Fault != nil && x.Outcome == event.Failed {
+				failed = append(failed, event.Finding{Host: x.Fault.Node, Severity: event.Error, Fault: *x.Fault})
+			}
+		})
 		would, err := operation.Plan(ctx, of, deps)
+		if would == nil {
+			return nil, err
+		}
+		found := would.Findings
+		if f := event.AsFault(err); f != nil && f.Code == "run.failed" {
+			found = append(slices.Clone(found), failed...)
+		}
 		return func(p *i18n.Printer) document.Document {
-			return append(present.Bundles(p, would.Bundles), present.Plan(p, of.Call().Verb, would)...)
+			out := append(present.Bundles(p, would.Bundles), present.Findings(p, found)...)
+			if err != nil { // what was found says why nothing can be planned
+				return out
+			}
+			return append(out, present.Plan(p, of.Call().Verb, would)...)
 		}, err
 	case backend.Inventory:
 		list, err := operation.Inventory(ctx, base, q.Purge, deps)
-		return func(p *i18n.Printer) document.Document { return present.Inventory(p, list...) }, err
+		if err != nil {
+			return nil, err
+		}
+		return func(p *i18n.Printer) document.Document { return present.Inventory(p, list...) }, nil
 	}
 	panic("a query that nobody answers")
 }

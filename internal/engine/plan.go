@@ -68,6 +68,8 @@ type Step struct {
 	// name of a limit in Options.Limits that the step holds a place of while it runs (not between tries)
 	Limit    string
 	Optional bool // a failure is reported as ignored and does not stop those that need it
+	// Waits: the step only watches or waits, so that it is cut off when the run is to stop; it continues another time.
+	Waits bool
 }
 
 // DefaultTimeout bounds a try of a step that names none.

@@ -478,6 +478,20 @@ func TestStopLetsTheRunningStepsEndAndCutsPauses(t *testing.T) {
 	})
 }
 
+// A step that only waits is cut off by a stop, and continued another time; it has not failed.
+func TestAStopCutsOffWhatOnlyWaits(t *testing.T) {
+	stop := make(chan struct{})
+	watch := &engine.Step{ID: "soak/n1", Phase: "p", Host: "n1", Waits: true, Apply: func(ctx context.Context) error {
+		close(stop)
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	events, sum, err := run(t, plan(watch), engine.Options{Stop: stop})
+	if f := event.AsFault(err); f == nil || f.Class != event.ClassInterrupted || len(sum.Failed) != 0 {
+		t.Errorf("%v %+v\n%v", err, sum, events)
+	}
+}
+
 func TestUndoTakesBackWhatWasChangedInReverse(t *testing.T) {
 	var undone []string
 	u := func(id string, apply func(context.Context) error, undo error, needs ...string) *engine.Step {
@@ -510,6 +524,48 @@ func TestUndoTakesBackWhatWasChangedInReverse(t *testing.T) {
 	}
 	if _, _, _ = run(t, mk(bad, nil), engine.Options{}); len(undone) > 0 {
 		t.Error("undo is done only when asked for")
+	}
+}
+
+// TestAStepThatWaitedForItsNextTryIsUndone: another step ends the run meanwhile; what the first try did is reverted.
+func TestAStepThatWaitedForItsNextTryIsUndone(t *testing.T) {
+	bad := event.NewFault(event.ClassFailed, "bad", nil)
+	again := event.NewFault(event.ClassFailed, "again", nil)
+	again.Retry = true
+	var undone []string
+	waiting := make(chan struct{})
+	a := step("a/n1", func(context.Context) error { return again })
+	a.Retry = engine.Retry{Tries: 5}
+	a.Undo = func(ctx context.Context) error { undone = append(undone, engine.StepID(ctx)); return nil }
+	b := step("b/n2", func(context.Context) error { <-waiting; return bad })
+	_, sum, err := run(t, plan(a, b), engine.Options{Undo: true, OnFailure: engine.Abort,
+		Sleep: func(ctx context.Context, _ time.Duration) error {
+			close(waiting)
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+	if !slices.Equal(undone, []string{"a/n1"}) || codeOf(err) != "bad" || !slices.Equal(sum.Undone, undone) {
+		t.Error(undone, err)
+	}
+}
+
+// TestAStopEndsTheUndo: the step that is undone ends, no other is begun.
+func TestAStopEndsTheUndo(t *testing.T) {
+	stop := make(chan struct{})
+	var undone []string
+	u := func(id string, needs ...string) *engine.Step {
+		s := step(id, nothing, needs...)
+		s.Undo = func(ctx context.Context) error {
+			undone = append(undone, engine.StepID(ctx))
+			close(stop)
+			return nil
+		}
+		return s
+	}
+	bad := step("c/n1", func(context.Context) error { return event.NewFault(event.ClassFailed, "bad", nil) }, "b/n1")
+	_, _, _ = run(t, plan(u("a/n1"), u("b/n1", "a/n1"), bad), engine.Options{Undo: true, Stop: stop})
+	if !slices.Equal(undone, []string{"b/n1"}) {
+		t.Error(undone)
 	}
 }
 

@@ -14,7 +14,7 @@ func (r *runner) undo() {
 		if n.barrier && slices.ContainsFunc(n.dependants, func(d *node) bool { return d.undoFailed }) {
 			n.undoFailed = true
 		}
-		if !n.applied || n.outcome == event.Interrupted {
+		if !n.applied {
 			continue
 		}
 		if slices.ContainsFunc(n.dependants, func(d *node) bool { return d.undoFailed }) {
@@ -24,7 +24,7 @@ func (r *runner) undo() {
 		if n.step.Undo == nil {
 			continue
 		}
-		if r.ctx.Err() != nil {
+		if r.ctx.Err() != nil || isClosed(r.opts.Stop) {
 			r.interrupted = true
 			return
 		}
@@ -48,5 +48,15 @@ func (r *runner) undo() {
 		if fault == nil {
 			r.undone = append(r.undone, n.step.ID)
 		}
+	}
+}
+
+// isClosed says whether nothing more is to be begun.
+func isClosed(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
 	}
 }

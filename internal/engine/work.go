@@ -67,7 +67,11 @@ func (r *runner) attempt(n *node) (event.Outcome, *event.Msg, *event.Fault) {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
-	ctx, cancel := context.WithTimeout(WithStep(r.ctx, n.step.ID), timeout)
+	until := r.ctx
+	if n.step.Waits {
+		until = r.pauses
+	}
+	ctx, cancel := context.WithTimeout(WithStep(until, n.step.ID), timeout)
 	defer cancel()
 	var outcome event.Outcome
 	var why *event.Msg
@@ -79,7 +83,7 @@ func (r *runner) attempt(n *node) (event.Outcome, *event.Msg, *event.Fault) {
 		return outcome, why, nil
 	}
 	switch {
-	case r.ctx.Err() != nil:
+	case until.Err() != nil:
 		return event.Interrupted, nil, n.blame(fault)
 	case fault.Code == CodeUnknown:
 		return event.Unknown, nil, n.blame(fault)

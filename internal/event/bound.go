@@ -133,6 +133,9 @@ func plain(f *Fault) *Fault {
 		Step: Clip(f.Step, MaxName),
 		Args: boundArgs(f.Args), Cause: clipCause(f.Cause),
 	}
+	for i := range f.Calls[:min(len(f.Calls), MaxArgs)] {
+		c.Calls = append(c.Calls, *boundCall(&f.Calls[i]))
+	}
 	if !okCode(c.Code) {
 		c.Cause, c.Code = Clip(strings.Trim(c.Code+" "+c.Cause, " "), MaxCause), "internal"
 	}

@@ -13,6 +13,19 @@ type RunOptions struct {
 	// the cluster's hooks: absolute paths, with ",ROLE" where one was given
 	Before []string `json:"before,omitempty"`
 	After  []string `json:"after,omitempty"`
+	// Upgrade are those of an upgrade; nil of all other runs.
+	Upgrade *UpgradeOptions `json:"upgrade,omitempty"`
+}
+
+// UpgradeOptions are those of an upgrade alone. A program without upgrades has no flags for them.
+type UpgradeOptions struct {
+	Bundles  []string      `json:"bundles,omitempty"` // files, absolute
+	Drain    time.Duration `json:"drain_ns,omitempty"`
+	Soak     time.Duration `json:"soak_ns,omitempty"`
+	Batch    string        `json:"batch,omitempty"`
+	Probe    string        `json:"probe,omitempty"`
+	Window   string        `json:"window,omitempty"`
+	Packages bool          `json:"packages,omitempty"`
 }
 
 // Flags are the options as words of a command line, a flag and its value each: --limit a,b --on-failure skip.
@@ -76,6 +89,13 @@ type Call struct {
 	Purge    bool          `json:"purge,omitempty"`
 	Force    bool          `json:"force,omitempty"`
 
+	Bundles  []string       `json:"bundles,omitempty"` // upgrade: files
+	Soak     *time.Duration `json:"soak_ns,omitempty"` // nil: as long as usual
+	Batch    string         `json:"batch,omitempty"`
+	Probe    string         `json:"probe,omitempty"`
+	Window   string         `json:"window,omitempty"`
+	Packages bool           `json:"packages,omitempty"`
+
 	Limit         []string `json:"limit,omitempty"`
 	HostKeys      string   `json:"host_keys,omitempty"`
 	OnFailure     string   `json:"on_failure,omitempty"`
@@ -110,10 +130,12 @@ func boundCall(c *Call) *Call {
 	}
 	out := *c
 	names(&out.Verb, &out.Cluster, &out.Arch, &out.Name, &out.HostKeys, &out.OnFailure)
-	for _, s := range []*string{&out.File, &out.List, &out.Snapshot, &out.Signers} {
+	for _, s := range []*string{
+		&out.File, &out.List, &out.Snapshot, &out.Signers, &out.Batch, &out.Probe, &out.Window,
+	} {
 		*s = Clip(*s, MaxArg)
 	}
-	for _, list := range []*[]string{&out.Nodes, &out.Roles, &out.Limit, &out.Before, &out.After} {
+	for _, list := range []*[]string{&out.Nodes, &out.Roles, &out.Bundles, &out.Limit, &out.Before, &out.After} {
 		*list = boundList(*list, MaxArg)
 	}
 	if c.Machines != nil {

@@ -58,6 +58,10 @@ func (m Msg) With(name, value string) Msg {
 	return Msg{Key: m.Key, Args: args, Call: m.Call}
 }
 
+// Until is the argument of a message that says how much time is left ("left") by the time at which it is over, as RFC
+// 3339: who shows the message later knows how much is left by then.
+const Until = "until"
+
 // OutputCut is the key of a Notice that says how much of a command's output, in lines and in bytes, is not in the log.
 // The command's last lines follow it, if there is room for them.
 const OutputCut = "output.cut"
@@ -232,6 +236,8 @@ type (
 		Changed int     `json:"changed"`
 		Fault   *Fault  `json:"fault,omitempty"`
 		Next    []Msg   `json:"next,omitempty"`
+		// Reverted says that a run that failed took back what it had done: there is nothing to resume.
+		Reverted bool `json:"reverted,omitempty"`
 	}
 )
 

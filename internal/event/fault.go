@@ -30,8 +30,10 @@ type Fault struct {
 	Step  string            `json:"step,omitempty"`
 	Args  map[string]string `json:"args,omitempty"`
 	Cause string            `json:"cause,omitempty"` // cleaned of control characters
-	Retry bool              `json:"-"`               // worth another try
-	Err   error             `json:"-"`
+	// Calls are the operations that the advice names: {command}, {command2} and so on.
+	Calls []Call `json:"calls,omitempty"`
+	Retry bool   `json:"-"` // worth another try
+	Err   error  `json:"-"`
 }
 
 // FullDisks is the argument of a fault that names the full file systems of its node.
@@ -61,6 +63,13 @@ func NewFault(class Class, code string, err error, kv ...string) *Fault {
 	if err != nil {
 		f.Cause = clipCause(err.Error())
 	}
+	Provoked(f)
+	return f
+}
+
+// Advising makes a fault whose advice names operations; kv are as those of NewFault.
+func Advising(class Class, code string, calls []Call, kv ...string) *Fault {
+	f := &Fault{Code: code, Class: class, Args: boundArgs(M("", kv...).Args), Calls: calls}
 	Provoked(f)
 	return f
 }

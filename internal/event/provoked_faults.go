@@ -39,7 +39,9 @@ func Provoked(f *Fault) {
 	for k, v := range f.Args {
 		args[k] = v[:min(len(v), 80)]
 	}
-	line, err := json.Marshal(map[string]any{"code": f.Code, "args": args, "cause": f.Cause != "", "at": at})
+	line, err := json.Marshal(map[string]any{
+		"code": f.Code, "args": args, "cause": f.Cause != "", "at": at, "calls": len(f.Calls),
+	})
 	if err != nil {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -206,7 +207,7 @@ func (p *Printer) T(key string, kv ...string) string { return p.Msg(event.M(key,
 // Fault renders a fault as its sentence (with who, what, why) and its advice, "" if there is none. Where the fault has
 // a guess what was meant (its argument like), the sentence below its own that ends in like is taken, if there is one.
 func (p *Printer) Fault(f *event.Fault) (text, next string) {
-	m := said(f)
+	m := p.said(f)
 	text = p.Msg(m)
 	if f.Args["like"] != "" {
 		if own, ok := p.Under(m, "like"); ok {
@@ -228,7 +229,7 @@ func (p *Printer) Fault(f *event.Fault) (text, next string) {
 // They stand below the fault's own key and get its arguments. Words without advice of their own have none.
 func (p *Printer) FaultIn(place string, f *event.Fault) (text, next string) {
 	text, next = p.Fault(f)
-	m := said(f)
+	m := p.said(f)
 	if own, ok := p.Under(m, place); ok {
 		text, next = own, ""
 	}
@@ -239,13 +240,20 @@ func (p *Printer) FaultIn(place string, f *event.Fault) (text, next string) {
 }
 
 // said is the message of a fault.
-func said(f *event.Fault) event.Msg {
+func (p *Printer) said(f *event.Fault) event.Msg {
 	m := event.Msg{Key: "fault." + f.Code, Args: make(map[string]string, len(f.Args)+3)}
 	maps.Copy(m.Args, f.Args)
 	for k, v := range map[string]string{"node": f.Node, "step": f.Step, "cause": f.Cause} {
 		if _, set := m.Args[k]; !set {
 			m.Args[k] = v
 		}
+	}
+	for i, c := range f.Calls {
+		name := "command"
+		if i > 0 {
+			name += strconv.Itoa(i + 1)
+		}
+		m.Args[name] = p.Command(c)
 	}
 	return m
 }

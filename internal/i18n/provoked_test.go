@@ -20,6 +20,7 @@ type made struct {
 	Code, At string
 	Args     map[string]string
 	Cause    bool
+	Calls    int
 }
 
 func provoked(t *testing.T, dir string) []made {
@@ -75,7 +76,7 @@ func TestEveryCodeIsProvokedAndSaysAllInBothLanguages(t *testing.T) {
 			continue
 		}
 		seen[m.Code] = true
-		f := &event.Fault{Code: m.Code, Node: "n1", Step: "s", Args: m.Args}
+		f := &event.Fault{Code: m.Code, Node: "n1", Step: "s", Args: m.Args, Calls: make([]event.Call, m.Calls)}
 		if m.Cause {
 			f.Cause = "cause"
 		}

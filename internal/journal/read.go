@@ -299,7 +299,7 @@ func readLog(dir string) (log, error) {
 		case event.RunStarted:
 			l.begun, l.verb, l.config = true, e.Verb, e.Config
 		case event.RunEnded:
-			l.finished = e.Outcome.Done()
+			l.finished = e.Outcome.Done() || e.Reverted
 		case event.StepUndone:
 			l.steps[e.Step] = false
 		case event.StepEnded:

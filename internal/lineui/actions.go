@@ -29,13 +29,12 @@ func (m *menu) begin(ctx context.Context, st backend.Start, ask backend.Asker) e
 // show shows what a query has to say; that something is not well is no error.
 func (m *menu) show(ctx context.Context, q backend.Query) error {
 	answer, err := m.svc.Read(ctx, q, m.conversation)
-	if err != nil {
-		return err
+	if answer != nil { // beside an error it is what was found all the same
+		for _, l := range answer(m.p).Lines() {
+			m.print(l.Text())
+		}
 	}
-	for _, l := range answer(m.p).Lines() {
-		m.print(l.Text())
-	}
-	return nil
+	return err
 }
 
 // demo tells the run that the program carries with it to be shown.

@@ -141,7 +141,8 @@ func (m *menu) entries(clusters []backend.Cluster) []entry {
 		"watch": follow, "decide": follow, "install": free(m.install), "file": free(m.file), "resume": m.resume,
 		"add": m.add, "remove": m.remove,
 		"cleanup": m.cleanup, "status": m.status, "bundle": free(m.bundle), "runs": free(m.runs),
-		"build": free(m.build), "demo": free(m.demo),
+		"build": free(m.build), "demo": free(m.demo), "upgrade": m.upgrade, "upgrade-on": m.upgradeOn,
+		"upgrade-back": m.upgradeBack,
 	}
 	var out []entry
 	for _, o := range backend.Offers(clusters) {

@@ -100,6 +100,9 @@ func (r *runView) atWork(st *runstate.Step) string {
 			text += "; " + event.Clean(t.What) + " " + strconv.FormatInt(100*t.Done/t.Total, 10) + "%"
 		}
 	}
+	if st.Said != nil {
+		text += "; " + r.p.Msg(report.AsOf(*st.Said, r.now()))
+	}
 	if st.Waits != nil {
 		text += "; " + report.Awaits(r.p, st.Waits)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 )
 
@@ -111,6 +112,12 @@ func describe(c *request.ClusterInfo, files Files) *config.Cluster {
 	if conf != nil {
 		c.Masters, c.Workers = len(conf.With(bundle.ControlPlane)), len(conf.With(bundle.Worker))
 	}
+	if b, err := upgrade.ReadBegun(files.Dir()); err == nil && b.Under() {
+		c.Upgrade = &request.Upgrading{
+			From: b.From, To: b.Hops[0].Version, Target: b.Hops[len(b.Hops)-1].Version, Soak: b.Soak,
+			Committed: b.OnlyForward(),
+		}
+	}
 	lastRun(c, files.Journal())
 	return conf
 }
@@ -163,6 +170,10 @@ func lastRun(c *request.ClusterInfo, runs *journal.Cluster) {
 		}
 	case ended == nil:
 		c.Status = request.Interrupted
+	case ended.Reverted && c.File != "": // the cluster is what it was before
+		c.Status = request.Installed
+	case ended.Reverted:
+		c.Status = request.Removed
 	default:
 		c.Status = statusOf(ended.Outcome, c.Verb)
 	}

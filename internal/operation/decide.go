@@ -89,6 +89,8 @@ func (a *asked) answer(step string, d event.Decision) error {
 // decisions sets what the engine does when a step fails for good.
 func decisions(o request.OnFailure, d Deps, a *asked, opts *engine.Options) {
 	switch {
+	case o.Undo:
+		opts.OnFailure = engine.Abort
 	case d.Decider != nil:
 		opts.Decide = d.Decider.Decide
 	case o.Ask:

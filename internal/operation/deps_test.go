@@ -26,6 +26,8 @@ type fakes struct {
 	fail   phases.Kept       // cannot be persisted
 	saw    func(phases.Kept) // looks on while something is persisted; nil: nobody
 	locked map[string]string // holder by node
+	heads  map[string]*bundle.Manifest
+	vouch  []config.BundleSource // whose signatures were asked about
 }
 
 // simulate makes bare machines and the Deps for them.
@@ -182,7 +184,14 @@ func (h fakeHost) Lock(_ context.Context, holder string) error {
 	return nil
 }
 
-func (f *fakes) Head(string) (*bundle.Manifest, []byte, error) { return nil, nil, fs.ErrNotExist }
+// Head gives a manifest of heads; its name stands for its checksums.
+func (f *fakes) Head(path string) (*bundle.Manifest, []byte, error) {
+	m := f.heads[path]
+	if m == nil {
+		return nil, nil, fs.ErrNotExist
+	}
+	return m, []byte(m.Name), nil
+}
 
 func (f *fakes) Session(BundleUse) BundleSession { return fakeBundles{f} }
 
@@ -191,9 +200,14 @@ type fakeBundles struct{ f *fakes }
 func (b fakeBundles) Stage(ctx context.Context, s config.BundleSource) (phases.Bundle, error) {
 	return b.f.lab.Env(nil).Stage(ctx, s)
 }
-func (b fakeBundles) Check(context.Context, []config.BundleSource) error { return nil }
-func (b fakeBundles) Checked() []event.Msg                               { return nil }
-func (b fakeBundles) Release()                                           {}
+func (b fakeBundles) Check(_ context.Context, list []config.BundleSource) error {
+	b.f.mu.Lock()
+	defer b.f.mu.Unlock()
+	b.f.vouch = append(b.f.vouch, list...)
+	return nil
+}
+func (b fakeBundles) Checked() []event.Msg { return nil }
+func (b fakeBundles) Release()             {}
 
 func (b fakeBundles) Prune(context.Context, Files, func() ([]string, error)) ([]bundle.Pruned, error) {
 	return nil, nil

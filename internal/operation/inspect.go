@@ -136,6 +136,9 @@ func Preflight(ctx context.Context, c request.Common, d Deps) (*PreflightResult,
 		return nil, err
 	}
 	defer i.close()
+	if err := i.guard(); err != nil {
+		return nil, err
+	}
 	var machines func() []phases.Machine
 	_, err = i.run(ctx, func(e phases.Env) (p *engine.Plan) {
 		p, machines = phases.Preflight(e)

@@ -22,15 +22,19 @@ func (p *prepared) join(ctx context.Context, q request.Join) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &work{nodes: names(fresh), plan: p.limited(phases.Deploy), next: func() []event.Msg {
+	undo, err := p.undoing()
+	if err != nil {
+		return nil, err
+	}
+	return &work{nodes: names(fresh), undo: undo, plan: p.limited(phases.Deploy), next: func() []event.Msg {
 		var out []event.Msg
 		for _, n := range p.cluster.Nodes {
 			if slices.ContainsFunc(fresh, func(f config.Node) bool { return f.IP == n.IP }) {
 				out = append(out, nodeMsg(n))
 			}
 		}
-		undo := event.Call{Verb: "delete", Nodes: []string{fresh[0].Name}}
-		return append(out, event.Calling("next.delete", p.call(undo)))
+		remove := event.Call{Verb: "delete", Nodes: []string{fresh[0].Name}}
+		return append(out, event.Calling("next.delete", p.call(remove)))
 	}}, nil
 }
 

@@ -17,6 +17,7 @@ type PlanResult struct {
 	Cluster  string
 	Steps    int // that would change something
 	Nodes    []request.PlannedNode
+	Notices  []event.Msg // what is to be known before it begins
 	Findings []event.Finding
 	Bundles  []event.Msg // and who signed them
 }
@@ -38,9 +39,20 @@ func Plan(ctx context.Context, of request.Request, d Deps) (*PlanResult, error) 
 	}
 	sum, err := i.run(ctx, func(e phases.Env) *engine.Plan { return phases.DryRun(e, w.plan) })
 	return &PlanResult{
-		Cluster: i.cluster.Name, Steps: len(sum.Changed), Nodes: i.seen.changes(sum), Findings: i.seen.findings(),
-		Bundles: i.bundles.Checked(),
+		Cluster: i.cluster.Name, Steps: len(sum.Changed), Nodes: i.seen.changes(sum),
+		Notices: i.seen.beforehand(), Findings: i.seen.findings(), Bundles: i.bundles.Checked(),
 	}, err
+}
+
+// beforehand are the notices of preflight's last step: what an operator has to know before anything is done.
+func (c *collector) beforehand() []event.Msg {
+	var out []event.Msg
+	for _, e := range c.all {
+		if n, ok := e.(event.Notice); ok && n.Step == "preflight.verdict" {
+			out = append(out, n.Text)
+		}
+	}
+	return out
 }
 
 // changes are what would be done, by node in the order of deploy.yaml, the control host first; nodes where nothing

@@ -28,9 +28,14 @@ type prepared struct {
 	files   Files      // when they are open
 	bus     *event.Bus // likewise
 	holder  string     // of the nodes' locks; "" is nobody: nothing is changed
+	kept    bool       // preflight has passed: nodes may have been changed
 	limit   []string   // nodes that the work is kept to; none: all
 	// logins are those of nodes that join, by name, where they are not the cluster's.
 	logins map[string]config.Login
+	// route of an upgrade, or back; nil before guard has found it. copy is the file that it was begun with, if that is
+	// not the cluster's own.
+	route *route
+	copy  *copied
 }
 
 // prepare loads deploy.yaml and what it takes to log in. Nothing is made.
@@ -45,6 +50,9 @@ func prepare(ctx context.Context, q request.Request, d Deps) (*prepared, error) 
 // load loads deploy.yaml, and refuses what it and the request alone make impossible.
 func load(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
 	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	if err := undoable(q); err != nil {
 		return nil, err
 	}
 	p, base := &prepared{deps: d, request: q}, q.Base()
@@ -137,7 +145,7 @@ func (p *prepared) phasesEnv() phases.Env {
 	return phases.Env{
 		Cluster: p.cluster, Saved: p.saved, Accepted: p.keep, Connect: p.connect, Stage: p.bundles.Stage,
 		StateDir: p.files.Dir(), Persist: p.files.Persist, Emit: p.emit, Now: p.deps.clock().Now, Hooks: p.hooks,
-		Verb: string(p.request.Verb()),
+		Verb: string(p.request.Verb()), Undo: p.request.Base().OnFailure.Undo,
 	}
 }
 
@@ -147,6 +155,7 @@ func (p *prepared) keep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.kept = true
 	return p.files.SaveConfig(ctx, text)
 }
 
@@ -229,11 +238,19 @@ type work struct {
 	plan  planner
 	nodes []string
 	next  func() []event.Msg
+	done  func(context.Context) error // called when it has ended well; nil: nothing
+	undo  *undoing                    // when it fails; nil: nothing is reverted
 }
 
 // check refuses, before there is a run and a log of it, what needs no more than the files of the cluster.
 func (p *prepared) check(ctx context.Context) error {
+	if err := p.guard(); err != nil {
+		return err
+	}
 	switch q := p.request.(type) {
+	case request.Deploy:
+		_, err := p.undoing()
+		return err
 	case request.Restore:
 		_, err := p.restore(ctx, q)
 		return err
@@ -260,13 +277,22 @@ func (p *prepared) shape(ctx context.Context) (*work, error) {
 		return p.snapshot(q)
 	case request.Restore:
 		return p.restore(ctx, q)
+	case request.Upgrade:
+		return p.upgrade()
+	case request.Back:
+		return p.back()
 	}
 	return nil, event.NewFault(event.ClassFailed, "internal", nil)
 }
 
-// resumes is the command that continues the request after it was interrupted.
-func resumes(q request.Request) event.Call {
+// resumes is the command that continues the request after it was interrupted. What it has done on nodes it could not
+// revert a second time.
+func (p *prepared) resumes() event.Call {
+	q := p.request
 	c := q.Call()
+	if p.kept && q.Base().OnFailure.Undo {
+		c.OnFailure = ""
+	}
 	if q.Verb() == request.VerbRenew { // the new certificates are there
 		c.Verb = string(request.VerbDeploy)
 	}

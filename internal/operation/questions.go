@@ -68,7 +68,7 @@ func (p *prepared) ask(
 		return err
 	}
 	if p.installs() {
-		if err := p.bundles.Check(ctx, p.cluster.Bundles()); err != nil {
+		if err := p.bundles.Check(ctx, p.installed()); err != nil {
 			return err
 		}
 	}
@@ -81,6 +81,9 @@ func (p *prepared) ask(
 // targets makes the operation's cluster the nodes that the request talks to, and gives those that it removes, cleans up
 // or restores. What the cluster cannot be without is refused here already.
 func (p *prepared) targets() ([]config.Node, error) {
+	if err := p.guard(); err != nil {
+		return nil, err
+	}
 	switch q := p.request.(type) {
 	case request.Delete:
 		return p.removed(q)
@@ -97,10 +100,23 @@ func (p *prepared) targets() ([]config.Node, error) {
 // installs says whether the request installs from bundles.
 func (p *prepared) installs() bool {
 	switch p.request.Verb() {
-	case request.VerbDeploy, request.VerbJoin, request.VerbDelete, request.VerbRenew:
+	case request.VerbDeploy, request.VerbJoin, request.VerbDelete, request.VerbRenew,
+		request.VerbUpgrade, request.VerbBack:
 		return true
 	}
 	return false
+}
+
+// installed are the bundles that the request installs from.
+func (p *prepared) installed() []config.BundleSource {
+	out := p.cluster.Bundles()
+	if p.request.Verb() != request.VerbUpgrade || p.route == nil {
+		return out
+	}
+	for _, h := range p.route.hops {
+		out = append(out, (&config.Cluster{Source: h.Source}).Bundles()...)
+	}
+	return out
 }
 
 // logIn logs in to every node that the run talks to, and to those that are to join. A node that cannot be reached is
@@ -170,6 +186,15 @@ func (s *Scope) Cluster() *config.Cluster { return s.p.cluster }
 
 // Targets are the nodes that the request removes, cleans up or restores.
 func (s *Scope) Targets() []config.Node { return s.targets }
+
+// Versions are those that an upgrade goes over, the cluster's own first and alone if there is nothing to do; those of
+// an upgrade that is reverted are where it began and where it goes. Other requests have none.
+func (s *Scope) Versions() []string {
+	if s.p.route == nil {
+		return nil
+	}
+	return s.p.route.whole()
+}
 
 // Inventory reads from every target what a cleanup would remove, over the connections that are there. It ends with ctx.
 func (s *Scope) Inventory(ctx context.Context, purge bool) iter.Seq[NodeInventory] {

@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 )
 
 // Resume is the request that continues a run that did not end well: the newest, unless a cluster or a run is named.
@@ -16,7 +17,7 @@ import (
 // options of the run where given does not say otherwise. A join is a deploy of the longer file.
 func Resume(
 	ctx context.Context, st Store, cluster, run string, given request.Common,
-) (q request.Deploy, err error) {
+) (q request.Request, err error) {
 	c, err := FindLogged(ctx, st, cluster, run, request.Interrupted)
 	if f := event.AsFault(err); f != nil && f.Code == "logs.none" {
 		return q, event.NewFault(event.ClassUsage, "resume.nothing", nil)
@@ -36,9 +37,26 @@ func Resume(
 		return q, event.NewFault(event.ClassUsage, "resume.no-file", nil, "verb", verb, "run", c.LastRun)
 	case err != nil:
 		return q, event.NewFault(event.ClassFailed, "state.read", err)
+	case verb == string(request.VerbUpgrade):
+		given.Source = request.Source{Cluster: c.Name}
+		u := request.NewUpgrade(given).Continue(optionsOf(files.Journal(), c.LastRun))
+		if b, err := upgrade.ReadBegun(files.Dir()); err == nil && b.Under() {
+			u.Bundles = nil // it knows its own, and those that it has reached may be gone
+		}
+		return u, nil
+	case verb == string(request.VerbBack):
+		given.Source = request.Source{Cluster: c.Name}
+		return request.Back{Common: given.Continue(optionsOf(files.Journal(), c.LastRun))}, nil
 	case verb != string(request.VerbDeploy) && verb != string(request.VerbJoin):
 		// What removes something is not continued by guessing: it may not be wanted any more.
 		return q, event.NewFault(event.ClassUsage, "resume.by-hand", nil, "verb", verb, "cluster", c.Name)
+	}
+	last, err := journal.Last(files.Journal().RunDir(c.LastRun))
+	if err != nil {
+		return q, err
+	}
+	if e, is := last.Event.(event.RunEnded); is && e.Reverted {
+		return q, event.NewFault(event.ClassUsage, "resume.reverted", nil, "verb", verb, "run", c.LastRun)
 	}
 	kept, was, err := keptFile(text, files.Journal().RunDir(c.LastRun))
 	if err != nil {
@@ -90,11 +108,21 @@ func LastOptions(ctx context.Context, st Store, cluster string) *event.RunOption
 		return nil
 	}
 	defer files.Close()
-	run, err := files.Journal().Latest("")
+	return lastOptions(files.Journal(), "")
+}
+
+// lastOptions are those of the newest run with a verb, or of any if it is "".
+func lastOptions(runs *journal.Cluster, verb request.Verb) *event.RunOptions {
+	run, err := runs.Latest(string(verb))
 	if err != nil || run == "" {
 		return nil
 	}
-	for rec, err := range journal.Read(files.Journal().RunDir(run)) {
+	return optionsOf(runs, run)
+}
+
+// optionsOf are those of a run.
+func optionsOf(runs *journal.Cluster, run string) *event.RunOptions {
+	for rec, err := range journal.Read(runs.RunDir(run)) {
 		e, ok := rec.Event.(event.RunStarted)
 		if err != nil || !ok {
 			break

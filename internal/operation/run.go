@@ -128,7 +128,7 @@ func (r *run) execute(ctx context.Context, l *local) (Result, error) {
 	clock := r.deps.clock()
 	opts := engine.Options{Emit: r.emit, Limits: phases.Limits(), Stop: l.stop, Now: clock.Now, Sleep: clock.Sleep}
 	failure := r.request.Base().OnFailure
-	if o := r.deps.Answers.OnFailure; o != nil {
+	if o := r.deps.Answers.OnFailure; o != nil && !failure.Undo { // which nobody decides
 		failure = *o
 	}
 	decisions(failure, r.deps, l.asked, &opts)
@@ -149,10 +149,24 @@ func (r *run) execute(ctx context.Context, l *local) (Result, error) {
 		if fault.Class == event.ClassInterrupted {
 			end.Outcome = event.Interrupted
 		}
-		end.Next = []event.Msg{log, event.Calling("next.resume", r.call(resumes(r.request)))}
+		last := event.Calling("next.resume", r.call(r.resumes()))
+		if w.undo != nil && r.kept && end.Outcome == event.Failed {
+			if end.Reverted, last, err = r.undo(ctx, l, w.undo); err != nil {
+				end.Fault = event.AsFault(err)
+			}
+			if end.Reverted && fault.Code == "run.failed" { // the same command does not continue it
+				end.Fault = event.NewFault(fault.Class, "run.reverted", nil, "count", fault.Args["count"])
+			}
+		}
+		end.Next = []event.Msg{log, last}
 	default:
 		if len(sum.Changed) > 0 {
 			end.Outcome = event.Changed
+		}
+		if w.done != nil {
+			if err := w.done(ctx); err != nil {
+				return unlogged(err)
+			}
 		}
 		if w.next != nil {
 			end.Next = w.next()
@@ -168,10 +182,9 @@ func (r *run) execute(ctx context.Context, l *local) (Result, error) {
 // started is the first event. It is not before the request is shaped: its digest is that of the deploy.yaml that
 // the run follows.
 func (r *run) started(w *work) event.RunStarted {
-	base := r.request.Base()
 	return event.RunStarted{
 		Run: r.log.ID(), Cluster: r.cluster.Name, Verb: string(r.request.Verb()), Version: r.deps.Version,
-		Config: r.digest, File: r.file, Resumed: r.resumed, Nodes: w.nodes, Options: options(base),
+		Config: r.digest, File: r.file, Resumed: r.resumed, Nodes: w.nodes, Options: options(r.request),
 	}
 }
 
@@ -179,7 +192,7 @@ func (r *run) started(w *work) event.RunStarted {
 func (r *run) end(ctx context.Context, err error) (Result, error) {
 	first := event.RunStarted{
 		Run: r.log.ID(), Cluster: r.cluster.Name, Verb: string(r.request.Verb()), Version: r.deps.Version,
-		Config: r.digest, Options: options(r.request.Base()),
+		Config: r.digest, Options: options(r.request),
 	}
 	if err := r.emit(first); err != nil {
 		return unlogged(err)
@@ -211,7 +224,8 @@ func unlogged(err error) (Result, error) {
 
 // options are what who continues the run takes over. What allows unsigned bundles holds for the run that it was given
 // to, and for no other; hooks of nodes are those nodes' own.
-func options(c request.Common) *event.RunOptions {
+func options(q request.Request) *event.RunOptions {
+	c := q.Base()
 	o := event.RunOptions{Limit: c.Limit, OnFailure: c.OnFailure.String()}
 	if c.Trust.Signers != "" {
 		o.Signers = absolute(c.Trust.Signers)
@@ -224,7 +238,10 @@ func options(c request.Common) *event.RunOptions {
 			o.After = append(o.After, absolute(f))
 		}
 	}
-	if len(o.Flags()) == 0 {
+	if u, is := q.(request.Upgrade); is {
+		o.Upgrade = u.Options()
+	}
+	if o.Upgrade == nil && len(o.Flags()) == 0 {
 		return nil
 	}
 	return &o

@@ -112,7 +112,7 @@ func TestWhereRefusalsAre(t *testing.T) {
 		t.Error(kinds)
 	}
 	before, _ := os.ReadDir(filepath.Dir(h.Run().Dir))
-	bad := request.Renew(q)
+	bad := request.Renew{Common: q.Common}
 	bad.HostKeys = "whatever"
 	for code, q := range map[string]request.Request{
 		"usage.host-keys":      bad,

@@ -50,6 +50,9 @@ func Support(ctx context.Context, st Store, ref request.Ref, texts SupportTexts,
 	if err == nil {
 		err = a.addConfig(files, hide)
 	}
+	if err == nil {
+		err = a.addUpgrade(files, hide)
+	}
 	for _, name := range slices.Sorted(maps.Keys(texts.More)) {
 		if err == nil {
 			err = a.add(name, hide.Text([]byte(texts.More[name])))
@@ -113,4 +116,16 @@ func (a *archive) addConfig(files Files, hide *redact.Redactor) error {
 		return err
 	}
 	return a.add("deploy.yaml", hide.YAML(text))
+}
+
+// addUpgrade adds the upgrade under way, if there is one.
+func (a *archive) addUpgrade(files Files, hide *redact.Redactor) error {
+	text, err := os.ReadFile(filepath.Join(files.Dir(), "upgrade.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return a.add("upgrade.json", hide.JSON(text))
 }

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/hooks"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 )
 
 // deploy makes the nodes what deploy.yaml says.
@@ -20,7 +22,16 @@ func (p *prepared) deploy(q request.Deploy) (*work, error) {
 	if err := p.setLimit(q.Limit); err != nil {
 		return nil, err
 	}
-	return &work{plan: p.limited(phases.Deploy), next: func() []event.Msg {
+	undo, err := p.undoing()
+	if err != nil {
+		return nil, err
+	}
+	o := upgrade.Options{Drain: cmp.Or(q.Drain, request.ChangeDrain), Force: q.Force}
+	if o.Batch, err = request.Workers(q.Batch, len(p.workers())); err != nil {
+		return nil, err
+	}
+	inTurns := func(e phases.Env) *engine.Plan { return phases.DeployInTurns(e, o) }
+	return &work{plan: p.limited(inTurns), undo: undo, next: func() []event.Msg {
 		conf := filepath.Join(p.files.Dir(), adminConf)
 		out := []event.Msg{event.M("next.kubeconfig", "path", conf, "endpoint", p.cluster.Endpoint)}
 		for _, n := range p.cluster.Nodes {
@@ -59,8 +70,15 @@ func (p *prepared) remove(q request.Delete) (*work, error) {
 		return nil, err
 	}
 	l := phases.Leaving{Nodes: nodes, Drain: q.Drain, Force: q.Force, Purge: q.Purge}
+	b, err := upgrade.ReadBegun(p.files.Dir())
+	if err != nil {
+		return nil, err
+	}
 	return &work{nodes: names(nodes), plan: func(e phases.Env) *engine.Plan {
 		l.Left, e.Accepted = e.Accepted, nil
+		if b.Under() {
+			return phases.DeleteLost(e, l)
+		}
 		return phases.Delete(e, l)
 	}, next: func() []event.Msg {
 		return []event.Msg{event.M("next.deleted", "names", strings.Join(names(nodes), ", "), "file", p.own)}
@@ -163,5 +181,15 @@ func (p *prepared) restore(ctx context.Context, q request.Restore) (*work, error
 			return plan
 		}
 		return again
-	}, next: func() []event.Msg { return []event.Msg{event.M("next.restored", "file", p.file)} }}, nil
+	}, done: func(ctx context.Context) error { return p.restored(ctx, q.Snapshot) }, next: func() []event.Msg {
+		if b, err := upgrade.ReadBegun(p.files.Dir()); err == nil && b.Under() {
+			rest := event.Calling("next.upgrade-rest", p.continuing()[0], "cluster", p.cluster.Name, "version",
+				b.Hops[0].Version)
+			if b.OnlyForward() {
+				return []event.Msg{rest}
+			}
+			return []event.Msg{event.Calling("next.upgrade-way-back", p.continuing()[1]), rest}
+		}
+		return []event.Msg{event.M("next.restored", "file", p.file)}
+	}}, nil
 }

@@ -2,6 +2,7 @@ package phases
 
 import (
 	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
@@ -18,6 +19,7 @@ type (
 	Kept    = env.Kept
 	Facts   = facts.Facts
 	Leaving = remove.Leaving
+	Memory  = cleanup.Memory
 
 	Status          = status.Status
 	NodeStatus      = status.Node
@@ -41,8 +43,14 @@ const (
 	KeptKnownHosts = env.KeptKnownHosts
 	KeptConfig     = env.KeptConfig
 	KeptRestore    = env.KeptRestore
+	KeptUpgrade    = env.KeptUpgrade
+	KeptFormer     = env.KeptFormer
+	KeptDNS        = env.KeptDNS
 	KeptSnapshots  = env.KeptSnapshots
 )
+
+// Remember keeps what the jump host has of a cluster's authorities, certificates and kubeconfig in its directory.
+func Remember(stateDir string) (*Memory, error) { return cleanup.Remember(stateDir) }
 
 // Quiet keeps the Kubernetes libraries from writing to stderr.
 func Quiet() { clients.Quiet() }

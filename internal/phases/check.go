@@ -10,9 +10,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// check proves that the cluster is what deploy.yaml says: every node Ready in the right version, the system's workloads
-// rolled out.
+// check proves that the cluster is what deploy.yaml says, and removes what gave way.
 func (r *run) check() []*engine.Step {
+	proofs := r.proofs()
+	return append(proofs, r.host.Retire(plan.StepIDs(proofs))...)
+}
+
+// proofs want every node Ready in the right version, the system's workloads rolled out, and the control plane well.
+func (r *run) proofs() []*engine.Step {
 	addons := []string{plan.ID(plan.PhaseAddons, "manifests", ""), plan.ID(plan.PhaseAddons, "dns", "")}
 	nodes := plan.Step(plan.PhaseCheck, "nodes", "", addons)
 	nodes.Verify, nodes.Retry, nodes.Timeout = r.join.Ready, wait.Patience(), 30*time.Second
@@ -24,7 +29,7 @@ func (r *run) check() []*engine.Step {
 	control := plan.Step(plan.PhaseCheck, "control-plane", "", []string{nodes.ID})
 	control.Verify, control.Timeout = r.controlWell, time.Minute
 	control.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
-	return append([]*engine.Step{nodes, system, control}, r.host.Retire([]string{nodes.ID, system.ID, control.ID})...)
+	return []*engine.Step{nodes, system, control}
 }
 
 // controlWell wants every member of etcd, every API server and the load balancer to answer, now that all is restarted

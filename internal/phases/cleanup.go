@@ -15,6 +15,12 @@ import (
 // made by themselves. Where cluster and machines go together, workers stop before control planes and these before etcd.
 func Cleanup(env Env, purge bool) *engine.Plan {
 	r := newRun(env)
+	if left := r.FormerMachines(); len(left) > 0 { // a run was killed before it stopped them
+		c := *env.Cluster
+		c.Nodes = slices.Concat(c.Nodes, left)
+		env.Cluster = &c
+		r = newRun(env)
+	}
 	cl := r.cleaning(purge)
 	return r.cleanup(cl, cl.State())
 }
@@ -35,17 +41,22 @@ func (r *run) cleanup(cl *cleanup.Cleanup, then ...*engine.Step) *engine.Plan {
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseClean})
 	r.hooks.Before(b, plan.PhaseClean)
 	b.Add(preflight.Steps(r.Nodes, nil, r.checkCleanup)...)
+	r.cleanAll(b, cl, func(config.Node) []string { return plan.Checked() }, then...)
+	r.hooks.After(b, plan.PhaseClean)
+	return b.Plan()
+}
+
+// cleanAll adds the cleanup of all nodes, each when what it needs is done, and what follows it.
+func (r *run) cleanAll(b *plan.Builder, cl *cleanup.Cleanup, needs func(config.Node) []string, then ...*engine.Step) {
 	before := cl.InOrder(b)
 	var scripts []*engine.Step
 	for _, n := range r.Cluster.Nodes {
-		steps, around := r.cleanAround(cl, n, cleanup.Options{Needs: plan.Checked(), Services: before(n)})
+		steps, around := r.cleanAround(cl, n, cleanup.Options{Needs: needs(n), Services: before(n)})
 		b.Add(steps...)
 		scripts = append(scripts, around...)
 	}
 	b.Add(then...)
 	b.Add(scripts...)
-	r.hooks.After(b, plan.PhaseClean)
-	return b.Plan()
 }
 
 // cleaning is what takes back what was made on the nodes.

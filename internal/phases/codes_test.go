@@ -201,7 +201,7 @@ func TestALeaveThatIsRefused(t *testing.T) {
 		}
 		return nil
 	}
-	wantFault(t, r.checkRemoval(false)(t.Context()), "preflight.failed", "", "")
+	wantFault(t, r.checkRemoval(false, preflight.RemoveLost())(t.Context()), "preflight.failed", "", "")
 	if f := found["error preflight.leave-alive"]; f.Node != "w2" || f.Args["cause"] != "no route to host" {
 		t.Errorf("%+v", found)
 	}

@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -16,12 +18,25 @@ import (
 )
 
 // Deploy plans the installation of the cluster.
-func Deploy(env Env) *engine.Plan {
-	r := newRun(env)
+func Deploy(env Env) *engine.Plan { return newRun(env).install() }
+
+// install is the plan of an installation, and of bringing the nodes of a cluster to what deploy.yaml says.
+func (r *run) install() *engine.Plan {
 	o := r.options()
 	o.Skip = r.Skip
-	b := plan.New(o, r.deployPhases()...)
-	r.deploy(b, preflight.Accept(r.Env, r.checkDeploy))
+	o.Hosts = append(o.Hosts, nodes.Hosts(&config.Cluster{Nodes: r.FormerMachines()})...)
+	ph := r.deployPhases()
+	if r.moves() && r.all() {
+		ph = append(ph, plan.Phase{ID: plan.PhaseClean, Title: event.M("phase.former")})
+	}
+	b := plan.New(o, ph...)
+	r.lookAtFormer(b)
+	r.keepMoves()
+	r.keepDNS()
+	r.deploy(b, preflight.Accept(r.Env, r.checkDeploy),
+		plan.IDs(plan.PhasePreflight, "facts", r.FormerMachines())...)
+	r.endDNS(b)
+	r.endMoves(b)
 	return b.Plan()
 }
 
@@ -35,12 +50,6 @@ func (r *run) options() plan.Options {
 
 // deployPhases are the phases of a deploy.
 func (r *run) deployPhases() []plan.Phase {
-	ports := func(host string) []string { // nothing of the cluster starts on a node before its ports are open
-		if host == "" {
-			return nil
-		}
-		return []string{plan.ID(plan.PhaseInfra, "ports", host)}
-	}
 	skip := len(r.Limit) > 0 || len(r.Removing) > 0
 	out := []plan.Phase{
 		{ID: plan.PhasePreflight, Open: true},
@@ -48,14 +57,23 @@ func (r *run) deployPhases() []plan.Phase {
 		{ID: plan.PhaseEtcd, CanSkip: skip, Needs: ports},
 		{ID: plan.PhaseControl, CanSkip: skip, Needs: ports},
 		{ID: plan.PhaseBalancer, CanSkip: skip},
+		{ID: plan.PhaseNodes, Title: event.M("phase.runtimes"), CanSkip: skip, Needs: ports},
 		{ID: plan.PhaseBootstrap, CanSkip: skip, Needs: ports},
 		{ID: plan.PhaseAddons, CanSkip: skip, Loose: true},
 		{ID: plan.PhaseCheck, CanSkip: skip, Loose: true},
 	}
-	if len(r.Cluster.With(bundle.LoadBalancer)) > 0 {
-		return out
+	return slices.DeleteFunc(out, func(ph plan.Phase) bool {
+		return ph.ID == plan.PhaseBalancer && len(r.Cluster.With(bundle.LoadBalancer)) == 0 ||
+			ph.ID == plan.PhaseNodes && r.turns == nil
+	})
+}
+
+// ports is what opens the ports of a node: nothing of the cluster starts there before.
+func ports(host string) []string {
+	if host == "" {
+		return nil
 	}
-	return slices.DeleteFunc(out, func(ph plan.Phase) bool { return ph.ID == plan.PhaseBalancer })
+	return []string{plan.ID(plan.PhaseInfra, "ports", host)}
 }
 
 // deploy adds the work of a deploy after a preflight with this check: hooks of the command line before anything is
@@ -64,7 +82,7 @@ func (r *run) deployPhases() []plan.Phase {
 func (r *run) deploy(b *plan.Builder, check func(context.Context) error, more ...string) {
 	r.hooks.Before(b, plan.PhaseInfra)
 	b.Add(preflight.Steps(r.Nodes, r.Sources(), check, more...)...)
-	b.Add(r.infrastructure()...)
+	b.Add(r.infrastructure(r.runtimes.Start)...)
 	before := map[string][]*engine.Step{} // the scripts before the services of a node
 	for _, n := range r.Cluster.Nodes {
 		before[n.Name] = r.hooks.JoinScripts(plan.PhaseInfra, hooks.PreJoin, n, b.IDs(plan.PhaseInfra, n.Name))
@@ -76,8 +94,10 @@ func (r *run) deploy(b *plan.Builder, check func(context.Context) error, more ..
 		return plan.StepIDs(before[host])
 	})
 	b.Add(r.etcd.Steps()...)
-	b.Add(r.control.Steps()...)
+	b.Add(r.control.Steps(r.balancer.Ready())...)
 	b.Add(r.balancer.Steps()...)
+	b.Add(r.newNames()...)
+	r.changeRuntimes(b)
 	b.Add(r.join.Steps(r.joinable())...)
 	b.Add(r.addons.Steps()...)
 	b.Add(r.check()...)
@@ -92,6 +112,6 @@ func (r *run) deploy(b *plan.Builder, check func(context.Context) error, more ..
 
 // joinable are the steps after which nodes can join through the cluster's endpoint.
 func (r *run) joinable() []string {
-	return append([]string{plan.ID(plan.PhaseControl, "rights", "")},
-		plan.IDs(plan.PhaseBalancer, "ready", r.Cluster.With(bundle.LoadBalancer))...)
+	return slices.Concat([]string{plan.ID(plan.PhaseControl, "rights", "")}, r.balancer.Ready(),
+		plan.StepIDs(r.newNames()))
 }

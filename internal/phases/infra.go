@@ -15,8 +15,9 @@ import (
 // Limits are the sizes of the named limits for a run on a jump host.
 func Limits() map[string]int { return map[string]int{plan.LimitUploads: 8, plan.LimitLoads: 16} }
 
-// infrastructure readies every machine: identity, kernel settings, packages, programs, runtime, images.
-func (r *run) infrastructure() []*engine.Step {
+// infrastructure readies every machine: identity, kernel settings, packages, programs, images, and its runtime as the
+// step says.
+func (r *run) infrastructure(runtime func(config.Node) *engine.Step) []*engine.Step {
 	var steps []*engine.Step
 	pk := packages.Packages{Payload: r.Payload}
 	for _, n := range r.Cluster.Nodes {
@@ -44,11 +45,14 @@ func (r *run) infrastructure() []*engine.Step {
 			steps = append(steps, r.host.PlaceBinaries(n, group))
 		}
 		if nodes.IsKubelet(n) {
-			steps = append(steps, r.runtimes.Start(n), r.runtimes.SendImages(n), r.runtimes.LoadImages(n))
+			steps = append(steps, r.later(runtime(n)), r.runtimes.SendImages(n), r.later(r.runtimes.LoadImages(n)))
 		}
 	}
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
 		steps = append(steps, r.balancer.MaskNginx(n))
+	}
+	for _, s := range steps {
+		r.keepOut(s)
 	}
 	return steps
 }

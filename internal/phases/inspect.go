@@ -28,7 +28,7 @@ func TakeInventory(ctx context.Context, h node.Host, purge bool) (Inventory, err
 
 // NodeCertificates reads what a node has and shows; nothing is changed. Only certificates leave the node, no keys.
 func NodeCertificates(ctx context.Context, h node.Host, c *config.Cluster, n config.Node) ([]NodeCertificate, error) {
-	return status.NodeCertificates(ctx, h, n, newRun(Env{Cluster: c}).driver.Certificates(n))
+	return status.NodeCertificates(ctx, node.New(h, nil), n, newRun(Env{Cluster: c}).driver.Certificates(n))
 }
 
 // UnitStates asks a machine what systemd knows of the units that are ours or that we configure.

@@ -9,8 +9,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 )
 
 // Machine is what preflight saw of a node. The names of its fields in JSON do not change.
@@ -35,8 +37,15 @@ type Machine struct {
 // plan has run.
 func Preflight(env Env) (p *engine.Plan, machines func() []Machine) {
 	r := newRun(env)
-	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true})
-	b.Add(preflight.Steps(r.Nodes, r.Sources(), preflight.Accept(r.Env, r.checkDeploy))...)
+	if env.Saved != nil { // a deploy would change container runtimes in turns, and CoreDNS
+		r.turns, r.movesDNS = &upgrade.Options{}, true
+	}
+	o := r.options()
+	o.Hosts = append(o.Hosts, nodes.Hosts(&config.Cluster{Nodes: r.FormerMachines()})...)
+	b := plan.New(o, plan.Phase{ID: plan.PhasePreflight, Open: true})
+	r.lookAtFormer(b)
+	b.Add(preflight.Steps(r.Nodes, r.Sources(), preflight.Accept(r.Env, r.checkDeploy),
+		plan.IDs(plan.PhasePreflight, "facts", r.FormerMachines())...)...)
 	return b.Plan(), func() []Machine {
 		var out []Machine
 		for _, n := range env.Cluster.Nodes {
@@ -57,7 +66,7 @@ func machine(n config.Node, f *facts.Facts) Machine {
 	m.Reached, m.OS, m.Arch, m.CPUs, m.MemoryBytes = true, f.OS["PRETTY_NAME"], f.Arch, f.CPUs, f.Memory
 	m.SkewNS, m.Cluster, m.Kubelet = int64(f.Skew), f.Cluster, f.Kubelet
 	m.DiskBytes = cmp.Or(f.Free["/var/lib/containerd"], f.Free["/usr"]).Bytes
-	m.Runtime = cmp.Or(f.OwnRuntime, strings.Join(f.Runtimes, ", "))
+	m.Runtime = cmp.Or(strings.Join(f.OwnRuntimes, ", "), strings.Join(f.Runtimes, ", "))
 	return m
 }
 

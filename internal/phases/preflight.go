@@ -2,23 +2,34 @@ package phases
 
 import (
 	"context"
+	"io"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/objects"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
+	"github.com/eggo-k8s/eggo/internal/phases/status"
 )
 
 // checkDeploy reports everything that would go wrong, and what will be opened in firewalls.
 func (r *run) checkDeploy(ctx context.Context) error {
-	found := preflight.Run(ctx, r.checked(r.Cluster.Nodes), preflight.Deploy())
+	in := r.checked(r.Cluster.Nodes)
+	if in.Change = r.changing(ctx); in.Change != nil {
+		in.Force = r.turns.Force
+	}
+	in.MovesDNS = r.movesDNS
+	found := preflight.Run(ctx, in, preflight.Deploy())
 	if err := r.host.TellPorts(plan.Checked()[0]); err != nil {
 		return err
 	}
@@ -47,6 +58,7 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 			return paths
 		},
 		Inbound: r.host.Inbound, Fetch: r.addons.Fetch, Etcd: r.etcdMembers,
+		Objects: r.objectsBefore,
 		Restore: func(ctx context.Context) (p preflight.Progress, err error) {
 			p.Touched, p.Done, err = r.etcd.Progress(ctx)
 			return p, err
@@ -55,7 +67,7 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 }
 
 // checkRemoval refuses a leave that the cluster would not survive, before anything is touched.
-func (r *run) checkRemoval(force bool) func(context.Context) error {
+func (r *run) checkRemoval(force bool, checks []preflight.Check) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := r.ReadPKI(ctx); err != nil {
 			return err
@@ -66,7 +78,7 @@ func (r *run) checkRemoval(force bool) func(context.Context) error {
 		in := r.checked(r.Removing)
 		in.Force = force
 		in.API.Ready, in.API.Fault = r.join.ReadyNodes(ctx)
-		return preflight.Tell(r.Emit, preflight.Run(ctx, in, preflight.Remove()))
+		return preflight.Tell(r.Emit, preflight.Run(ctx, in, checks))
 	}
 }
 
@@ -81,6 +93,70 @@ func (r *run) etcdMembers(ctx context.Context) ([]preflight.Member, error) {
 				return len(m.ClientURLs) > 0 && r.ReadThrough(ctx, m.ClientURLs[0]) == nil
 			}})
 	}
+	return out, err
+}
+
+// checkUpgrade refuses an upgrade that would break something or be stopped on its way, before anything is touched. The
+// bundles of the run are those of the version that the cluster is brought to.
+func (r *run) checkUpgrade(ctx context.Context, u preflight.Upgrading, force bool, told preflight.Told) error {
+	in := r.checked(r.Cluster.Nodes)
+	in.Force, in.Upgrade = force, &u
+	u.Objects, u.Fault = r.objects(ctx)
+	u.Server = func(ctx context.Context, n config.Node, path string) (io.ReadCloser, error) {
+		nd := r.Node(n.Name)
+		if err := r.OpenPKI(ctx); err != nil {
+			return nil, err
+		}
+		if nd == nil {
+			return nil, event.NewFault(event.ClassFailed, "kube.no-control-plane", nil).On(n.Name)
+		}
+		return r.Get(ctx, nd.Dial, "127.0.0.1:6443", path)
+	}
+	u.Members, u.Proxy, u.Certificates = r.etcdVersions, string(driver.Proxy), r.certificates
+	return preflight.Tell(r.Emit, told.New(preflight.Run(ctx, in, preflight.Upgrade())))
+}
+
+// certificates are those that a node has in files and shows.
+func (r *run) certificates(ctx context.Context, n config.Node) ([]preflight.Certificate, error) {
+	list, err := status.NodeCertificates(ctx, r.Node(n.Name), n, r.driver.Certificates(n))
+	var out []preflight.Certificate
+	for _, c := range list {
+		if c.Cert != nil {
+			out = append(out, preflight.Certificate{At: c.At, End: c.Cert.NotAfter})
+		}
+	}
+	return out, err
+}
+
+// objects are what the API server has. It has two minutes to answer.
+func (r *run) objects(ctx context.Context) (*objects.Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := r.OpenPKI(ctx); err != nil {
+		return nil, err
+	}
+	k, err := r.NewAPI()
+	if err != nil {
+		return nil, err
+	}
+	return objects.Read(ctx, k)
+}
+
+// etcdVersions asks every member of etcd by itself, and all at once: one that is ill takes its time.
+func (r *run) etcdVersions(ctx context.Context) ([]preflight.EtcdMember, error) {
+	if err := r.OpenPKI(ctx); err != nil {
+		return nil, err
+	}
+	list, err := r.etcd.List(ctx)
+	out := make([]preflight.EtcdMember, len(list))
+	var wg sync.WaitGroup
+	for i, m := range list {
+		wg.Go(func() {
+			out[i] = preflight.EtcdMember{Name: m.Name, Learner: m.IsLearner}
+			out[i].Version, out[i].Fault = r.MemberVersion(ctx, m)
+		})
+	}
+	wg.Wait()
 	return out, err
 }
 
@@ -100,4 +176,24 @@ func (r *run) checkRestore(ctx context.Context, snap *SnapshotFile) error {
 // checkCleanup refuses to take down another cluster, and what could not be taken down.
 func (r *run) checkCleanup(ctx context.Context) error {
 	return preflight.Tell(r.Emit, preflight.Run(ctx, r.checked(r.Cluster.Nodes), preflight.Cleanup()))
+}
+
+// objectsBefore are the names of the Nodes of the cluster as it was saved. Nodes that are new to this run have no
+// certificates yet, and none are made for them here.
+func (r *run) objectsBefore(ctx context.Context) ([]string, error) {
+	e := *r.Env
+	e.Cluster = r.Saved
+	was := newRun(e)
+	for _, n := range r.Saved.Nodes {
+		if nd := r.Node(n.Name); nd != nil {
+			was.SetNode(n.Name, nd)
+		}
+	}
+	if err := was.HavePKI(ctx); err != nil {
+		return nil, err
+	}
+	if err := was.ConnectAPI(); err != nil {
+		return nil, err
+	}
+	return was.join.Names(ctx)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/controlplane"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
+	penv "github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/hooks"
@@ -20,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 )
 
 // run is one run, as the list of its values. What happens during it is kept by the value whose it is, behind a lock of
@@ -44,6 +46,11 @@ type run struct {
 	join     *join.Join         // nodes whose kubelet was restarted to register
 	addons   *addons.Addons     // manifests by URL
 
+	// turns are those of nodes that are changed to another container runtime; nil: such nodes are refused.
+	turns *upgrade.Options
+	// movesDNS: the run may change how CoreDNS runs; else such a change is refused.
+	movesDNS bool
+
 	changes *plan.Changes // that a dry run has announced so far
 }
 
@@ -58,6 +65,10 @@ func newRun(env Env) *run {
 	at := binary.Paths()
 	n := nodes.New(e, facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig,
 		Markers: layout.RuntimeMarkers(), Space: []string{at.EtcdData}})
+	former := penv.ReadFormer(e)
+	n.SetFormer(former)
+	n.SetFormerDNS(penv.ReadFormerDNS(e))
+	c.SetFormer(former)
 	p := &payload.Payload{Nodes: n, Executed: func(n config.Node) []string { return executed(e.Cluster, n) }}
 	cl := &clients.Clients{Env: e, Nodes: n, Certs: c}
 	rt, lb := &runtimes.Runtimes{Payload: p, Rolling: turns}, balancer.New(cl)

@@ -30,6 +30,9 @@ func Clusters(p *i18n.Printer, clusters []request.ClusterInfo) document.Document
 		if len(c.Waits) > 0 {
 			out = append(out, document.Text(""), waits(p, c))
 		}
+		if c.Upgrade != nil {
+			out = append(out, document.Text(""), upgrading(p, c))
+		}
 	}
 	return out
 }

@@ -75,17 +75,35 @@ func (w CommandLine) Words(c event.Call) string {
 		}
 		add(c.Nodes...)
 	}
+	for _, b := range c.Bundles {
+		flag("bundle", b)
+	}
 	if c.Drain != 0 {
 		flag("drain-timeout", c.Drain.String())
 	}
 	set("purge", c.Purge && !cleans)
 	set("force", c.Force)
+	if c.Soak != nil {
+		flag("soak", c.Soak.String())
+	}
+	flag("batch", c.Batch)
+	flag("probe", c.Probe)
+	flag("window", c.Window)
+	set("packages", c.Packages)
 	flag("state-dir", w.State)
 	flag("host-keys", c.HostKeys)
 	flag("on-failure", c.OnFailure)
 	set("foreground", w.Foreground != "" && w.Foreground == c.Verb)
 	flag("signers", c.Signers)
 	set("allow-unsigned", c.AllowUnsigned)
+	hooks(c, flag)
+	flag("limit", strings.Join(c.Limit, ","))
+	set("purge", c.Purge && cleans)
+	return strings.Join(out, " ")
+}
+
+// hooks are the flags of a call's hooks.
+func hooks(c event.Call, flag func(name, value string)) {
 	before, after := phases.ClusterPreHook, phases.ClusterPostHook
 	if c.OfNodes {
 		before, after = phases.PreHook, phases.PostHook
@@ -96,9 +114,6 @@ func (w CommandLine) Words(c event.Call) string {
 	for _, f := range c.After {
 		flag(after, f)
 	}
-	flag("limit", strings.Join(c.Limit, ","))
-	set("purge", c.Purge && cleans)
-	return strings.Join(out, " ")
 }
 
 // alike are the calls for the machines of a call that are like each other; one with a name is by itself.

@@ -3,6 +3,7 @@ package present
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -55,6 +56,15 @@ func TestACommandLosesNoFlag(t *testing.T) {
 			"eggo-tui cleanup --id c --node a,b --state-dir '/srv/my state' --purge"},
 		{request.Renew{Common: request.Common{Trust: request.Trust{Signers: "/s", AllowUnsigned: true}}},
 			here, "eggo-tui certs renew --id c --signers /s --allow-unsigned"},
+		{request.NewUpgrade(request.Common{}, "/a b", "/c"), here,
+			"eggo-tui upgrade --id c --bundle '/a b' --bundle /c"},
+		{request.Upgrade{Common: request.Common{Limit: []string{"w1"}}, Bundles: []string{"/b"}, Drain: time.Minute,
+			Force: true, Batch: "10%", Probe: "curl -f http://x", Window: "22:00-06:00", Packages: true}, at,
+			"eggo-tui upgrade --id c --bundle /b --drain-timeout 1m0s --force --soak 0s --batch 10%" +
+				" --probe 'curl -f http://x' --window 22:00-06:00 --packages --state-dir '/srv/my state' --limit w1"},
+		{request.Back{}, here, "eggo-tui upgrade --back --id c"},
+		{request.Back{Drain: time.Minute, Force: true}, here,
+			"eggo-tui upgrade --back --id c --drain-timeout 1m0s --force"},
 		{request.Restore{Snapshot: "/a b"}, here, "eggo-tui etcd restore '/a b' --id c"},
 	} {
 		call := c.q.Call()

@@ -22,12 +22,22 @@ type planSummary struct {
 	Nodes   int    `json:"nodes"`
 }
 
+// planNotice is what is to be known before it begins.
+type planNotice struct {
+	Type    string    `json:"type"` // notice
+	Text    event.Msg `json:"text"`
+	Message string    `json:"message"`
+}
+
 // PlanLines writes what a verb would change.
-func PlanLines(out *Lines, verb string, would *operation.PlanResult) {
+func PlanLines(p *i18n.Printer, out *Lines, verb string, would *operation.PlanResult) {
 	total := 0
 	for _, h := range would.Nodes {
 		total += len(h.Changes)
 		out.Put(h)
+	}
+	for _, n := range would.Notices {
+		out.Put(planNotice{"notice", n, p.Msg(n)})
 	}
 	out.Put(planSummary{"summary", verb, would.Cluster, would.Steps, total, len(would.Nodes)})
 }
@@ -42,6 +52,13 @@ func Plan(p *i18n.Printer, verb string, would *operation.PlanResult) document.Do
 	for _, h := range would.Nodes {
 		out = append(out, planned(p, h))
 		total += len(h.Changes)
+	}
+	if len(would.Notices) > 0 {
+		var s document.Section
+		for _, n := range would.Notices {
+			s.Lines = append(s.Lines, document.Cell{Text: p.Msg(n)})
+		}
+		out = append(out, s)
 	}
 	return append(out, document.Text(p.T("plan.total", "verb", verb, "count", strconv.Itoa(total), "steps",
 		strconv.Itoa(would.Steps), "cluster", would.Cluster)))

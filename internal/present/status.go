@@ -18,8 +18,9 @@ import (
 // statusLine is a status with the run in progress.
 type statusLine struct {
 	*phases.Status
-	Bundles []bundleLine `json:"bundles,omitempty"` // of the last run that installed from some
-	Run     *runLine     `json:"run,omitempty"`
+	Bundles []bundleLine       `json:"bundles,omitempty"` // of the last run that installed from some
+	Run     *runLine           `json:"run,omitempty"`
+	Upgrade *request.Upgrading `json:"upgrade,omitempty"`
 }
 
 type runLine struct {
@@ -37,6 +38,7 @@ func StatusLine(st *operation.StatusResult) any {
 	if st.Now.Status == "running" {
 		out.Run = &runLine{st.Now.LastRun, st.Now.Verb, st.Now.Waits}
 	}
+	out.Upgrade = st.Now.Upgrade
 	return out
 }
 
@@ -87,6 +89,9 @@ func Status(p *i18n.Printer, st *operation.StatusResult) document.Document {
 		}
 	}
 	out = append(out, document.Text(texts...), document.Section{Lines: []document.Cell{end}})
+	if st.Now.Upgrade != nil {
+		out = append(out, upgrading(p, st.Now))
+	}
 	switch now := st.Now; {
 	case len(now.Waits) > 0:
 		out = append(out, waits(p, now))
@@ -164,6 +169,30 @@ func firstEnd(n phases.NodeStatus) string {
 		return "-"
 	}
 	return first.Format(time.DateOnly)
+}
+
+// upgrading says how far the upgrade of a cluster is, and what continues it and what takes it back.
+func upgrading(p *i18n.Printer, c request.ClusterInfo) document.Section {
+	u := c.Upgrade
+	s := document.Text(p.T("list.upgrade", "cluster", c.Name, "from", u.From, "to", u.To))
+	add := func(line string) { s.Lines = append(s.Lines, document.Cell{Text: "  " + line}) }
+	if u.Target != u.To {
+		add(p.T("list.upgrade.target", "version", u.Target))
+	}
+	switch {
+	case u.Committed:
+		add(p.T("list.upgrade.committed", "from", u.From))
+	case !u.Soak.IsZero():
+		add(p.T("list.upgrade.soak", "since", u.Soak.Local().Format("2006-01-02 15:04:05")))
+	}
+	if c.Status == request.Running { // neither can begin before the run has ended
+		return s
+	}
+	add(p.Msg(event.Calling("list.upgrade.continue", event.Call{Verb: "upgrade", Cluster: c.Name})))
+	if !u.Committed {
+		add(p.Msg(event.Calling("list.upgrade.back", event.Call{Verb: "upgrade --back", Cluster: c.Name})))
+	}
+	return s
 }
 
 // waits says what a cluster's run waits for, and how it is decided.

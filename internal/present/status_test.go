@@ -1,6 +1,7 @@
 package present
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -110,5 +111,47 @@ func TestAStatusSaysWhatARunWaitsFor(t *testing.T) {
 		if !strings.Contains(text, w) {
 			t.Errorf("%q is not in\n%s", w, text)
 		}
+	}
+}
+
+// An upgrade that has not ended is shown with what it is at and both ways out; while its run goes on there is none.
+func TestAStatusSaysThatAnUpgradeIsNotComplete(t *testing.T) {
+	t.Parallel()
+	p := CommandLine{Program: "eggo", State: "/s"}.Printer(i18n.English)
+	up := func(u request.Upgrading, status string) string {
+		u.From, u.To, u.Target = "v1.34.2", "v1.35.4", "v1.36.3"
+		c := request.ClusterInfo{Name: "rack", Status: status, Upgrade: &u}
+		st := &operation.StatusResult{Status: &phases.Status{Cluster: "rack", Healthy: true}, Now: c}
+		text := Status(p, st).Text()
+		if list := Clusters(p, []request.ClusterInfo{c}).Text(); !strings.Contains(list, "from v1.34.2 to v1.35.4") {
+			t.Error(list)
+		}
+		return text
+	}
+	const back = "eggo upgrade --back --id rack --state-dir /s"
+	for _, c := range []struct {
+		text string
+		has  []string
+		not  string
+	}{
+		{up(request.Upgrading{Soak: time.Unix(1, 0)}, request.Failed), []string{"v1.36.3",
+			"emulated the old version since",
+			"eggo upgrade --id rack --state-dir /s", back}, "restoring etcd"},
+		{up(request.Upgrading{Committed: true}, request.Failed), []string{"restoring etcd"}, "--back"},
+		{up(request.Upgrading{}, request.Running), []string{"from v1.34.2 to v1.35.4"}, "To continue"},
+	} {
+		for _, w := range c.has {
+			if !strings.Contains(c.text, w) {
+				t.Errorf("%q is not in\n%s", w, c.text)
+			}
+		}
+		if strings.Contains(c.text, c.not) {
+			t.Errorf("%q is in\n%s", c.not, c.text)
+		}
+	}
+	line, err := json.Marshal(StatusLine(&operation.StatusResult{Status: &phases.Status{},
+		Now: request.ClusterInfo{Upgrade: &request.Upgrading{From: "a", To: "b", Target: "c"}}}))
+	if err != nil || !strings.Contains(string(line), `"upgrade":{"from":"a","to":"b","target":"c"}`) {
+		t.Errorf("%s %v", line, err)
 	}
 }

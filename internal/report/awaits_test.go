@@ -2,10 +2,26 @@ package report
 
 import (
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
+
+// What is left of a soak is counted down between two notices of it; what says nothing of an end stays as it is.
+func TestWhatIsLeftIsCountedDown(t *testing.T) {
+	end := time.Date(2026, 3, 4, 5, 0, 0, 0, time.UTC)
+	soak := event.M("notice.soak", "left", "4h0m0s", "rounds", "9", event.Until, end.Format(time.RFC3339))
+	for d, want := range map[time.Duration]string{90 * time.Minute: "1h30m0s", -time.Minute: "0s"} {
+		if got := AsOf(soak, end.Add(-d)).Args["left"]; got != want {
+			t.Errorf("%s before the end: %s left, want %s", d, got, want)
+		}
+	}
+	if got := AsOf(event.M("notice.soak-miss", "left", "9s", "bytes", "0"), end).Args; got["left"] != "9s" ||
+		got["bytes"] != Size(0) {
+		t.Error(got)
+	}
+}
 
 func TestAwaits(t *testing.T) {
 	for _, c := range []struct {

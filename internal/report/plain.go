@@ -465,6 +465,11 @@ func (pl *Plain) beat(now time.Time) {
 				text += "; " + p.T("report.last-line", "line", lines[0].Text)
 			}
 		}
+		if st.Said != nil {
+			if _, is := runstate.Until(*st.Said); is {
+				text += "; " + p.Msg(AsOf(*st.Said, now))
+			}
+		}
 		if st.Waits != nil {
 			text += "; " + Awaits(p, st.Waits)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/runstate"
 )
 
 func pad(s string, w int) string { return s + strings.Repeat(" ", max(0, w-document.Width(s))) }
@@ -98,6 +99,14 @@ func Sized(m event.Msg) event.Msg {
 		return m
 	}
 	return m.With("bytes", Size(n))
+}
+
+// AsOf is a sentence as of now: the time that is left is counted down, and sizes read as people read them.
+func AsOf(m event.Msg, now time.Time) event.Msg {
+	if end, ok := runstate.Until(m); ok {
+		m = m.With("left", max(end.Sub(now), 0).Round(time.Second).String())
+	}
+	return Sized(m)
 }
 
 // Awaits says what a command of a node waits for.

@@ -14,6 +14,9 @@ type History map[string]time.Duration
 // quiet is how long a node may be silent before it is said what is waited for.
 const quiet = 30 * time.Second
 
+// quietBetween is the same for one whose step gives notice of how far it is.
+const quietBetween = 2 * time.Minute
+
 // Learn makes a history out of earlier runs: the median of each kind of step over all their machines. What found its
 // work done already says nothing about how long the work takes, and a step that was tried again or failed none about
 // how long it takes when all is well.
@@ -42,6 +45,12 @@ func (h History) Usual(st *Step) (time.Duration, bool) {
 
 func kind(st *Step) string { return strings.TrimSuffix(st.ID, "/"+st.Host) }
 
+// Until is when what a message waits for is over, as far as it says so.
+func Until(m event.Msg) (time.Time, bool) {
+	end, err := time.Parse(time.RFC3339, m.Args[event.Until])
+	return end, err == nil
+}
+
 // Stall is a node that has shown no sign of life for a while.
 type Stall struct {
 	Step  *Step         // that has run longest there
@@ -66,5 +75,12 @@ func (h History) Silent(n *Host, now time.Time) (Stall, bool) {
 		}
 	}
 	x.Quiet = now.Sub(n.Heard)
-	return x, x.Step != nil && x.Quiet >= quiet
+	limit := quiet
+	if x.Step != nil && x.Step.Said != nil { // one that says now and then how far it is, as a soak does
+		limit = quietBetween
+		if end, ok := Until(*x.Step.Said); ok {
+			limit = max(limit, end.Sub(n.Heard)+quietBetween)
+		}
+	}
+	return x, x.Step != nil && x.Quiet >= limit
 }

@@ -109,6 +109,18 @@ func TestAStall(t *testing.T) {
 	if stalled(129, "up/n1") || !stalled(131, "up/n1") {
 		t.Error("a line is a sign of life for half a minute")
 	}
+	l.at(132, event.Notice{Step: "pki", Text: event.M("notice.soak")})
+	if stalled(162, "pki") || !stalled(253, "pki") {
+		t.Error("who gives notice of how far it is has longer")
+	}
+	if st := l.s.Step("pki"); st.Said == nil || st.Said.Key != "notice.soak" {
+		t.Error("the notice is not the step's")
+	}
+	l.at(133, event.Notice{Step: "pki", Text: event.M("notice.soak", event.Until,
+		t0.Add(time.Hour).UTC().Format(time.RFC3339))})
+	if stalled(3599, "pki") || !stalled(3721, "pki") {
+		t.Error("who has said until when it waits has that long")
+	}
 	l.at(140, event.StepAsked{Step: "up/n1"})
 	if stalled(500, "up/n1") {
 		t.Error("what waits for a person is no stall")

@@ -80,7 +80,7 @@ type Host struct {
 	Last       *Step   // that ended last
 	Lines      []Line
 	Changed    int       // changes announced
-	Heard      time.Time // when one of its steps last began, ended, printed or made progress
+	Heard      time.Time // when one of its steps last began, ended, printed, made progress or gave notice
 }
 
 // Outcome of a host so far is the gravest of its steps'; "" before the first has ended.
@@ -118,6 +118,7 @@ type Step struct {
 	Asked   bool           // it failed, and somebody is to decide what becomes of it
 	Again   time.Time      // when a person last had it tried again
 	Waits   *event.Waiting // what its command waits for, if it has been silent since that was told
+	Said    *event.Msg     // its newest notice while it runs: how far it is, where nothing else says that
 	Changes []event.Msg    // announced by it, the first of them
 	Changed int            // changes announced in all
 	Sent    int64          // bytes of the transfers of it that are over
@@ -225,6 +226,9 @@ func (s *State) Apply(r event.Record) {
 		s.Changes = push(s.Changes, e, KeepChanges)
 	case event.Notice:
 		s.Notices = push(s.Notices, Notice{e, r.Time}, KeepNotices)
+		if st := s.steps[e.Step]; st != nil && st.Running() {
+			st.Said, s.host(st.Host).Heard = &e.Text, r.Time
+		}
 		if by, err := time.ParseDuration(e.Text.Args["by"]); err == nil && e.Text.Key == event.ClockSet {
 			s.set += by
 		}
@@ -258,7 +262,7 @@ func (s *State) plan(e event.PlanMade) {
 	for _, st := range e.Steps {
 		s.step(st.ID, st)
 	}
-	s.barriers = e.Barriers
+	s.barriers = append(s.barriers, e.Barriers...) // a run that takes itself back has a second plan
 }
 
 func (s *State) phase(id string) *Phase {
@@ -306,7 +310,7 @@ func (s *State) stepEvent(r event.Record) {
 			st.Start, s.host(st.Host).Heard = r.Time, r.Time
 			s.activate(st)
 		}
-		st.Try, st.Pause, st.Delay, st.Outcome, st.Waits = e.Try, time.Time{}, 0, "", nil
+		st.Try, st.Pause, st.Delay, st.Outcome, st.Waits, st.Said = e.Try, time.Time{}, 0, "", nil, nil
 		s.answered(st)
 	case event.StepRetry:
 		st := get(e.Step)

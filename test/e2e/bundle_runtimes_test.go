@@ -29,6 +29,7 @@ apt update
 // TestDockerLoadsImages: Debian's docker is installed on a node from a bundle by the node's own apt, offline; dockerd,
 // containerd, skopeo and podman then read images.tar, and each image is there by its name, with its own identity.
 func TestDockerLoadsImages(t *testing.T) {
+	full(t)
 	s := newLab(t, 1)
 	w := workshopOn(t, s)
 	full := bundleFiles(t, s.Bundle, filepath.Join(s.Dir, "default"))

@@ -30,7 +30,7 @@ func (c call) String() string {
 	return fmt.Sprintf("%s, %.1f s: %v", c.began.Format("15:04:05.0"), c.took.Seconds(), c.err)
 }
 
-// callers are the calls of a client that begins one twice a second, whether the last one has its answer or not.
+// callers are the calls of a client that begins one at fixed times, whether the last one has its answer or not.
 type callers struct {
 	name string
 	stop context.CancelFunc
@@ -42,11 +42,17 @@ type callers struct {
 // callTwiceASecond begins; do is given limit for each call, which is made once.
 func callTwiceASecond(t *testing.T, name string, limit time.Duration, do func(context.Context) error) *callers {
 	t.Helper()
+	return callEach(t, name, 500*time.Millisecond, limit, do)
+}
+
+// callEach is callTwiceASecond with other times.
+func callEach(t *testing.T, name string, every, limit time.Duration, do func(context.Context) error) *callers {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	c := &callers{name: name, stop: stop}
 	t.Cleanup(stop)
 	c.wg.Go(func() {
-		tick := time.NewTicker(500 * time.Millisecond)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for ctx.Err() == nil {
 			c.wg.Go(func() {
@@ -91,6 +97,15 @@ func (c *callers) end(s *stand.Stand) (calls int, failed []call) {
 // callAPI asks the API through the load balancer, each time on a new connection and without a second try.
 func callAPI(t *testing.T, s *stand.Stand, cluster, balancer string) *callers {
 	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: admin(t, s, cluster)}}
+	url := "https://" + net.JoinHostPort(address(t, s, balancer), "8443") + "/api/v1/namespaces/default"
+	return callTwiceASecond(t, "the API", 20*time.Second,
+		func(ctx context.Context) error { return get(ctx, client, url, `"name":"default"`) })
+}
+
+// admin is what a client needs to be let in by the API.
+func admin(t *testing.T, s *stand.Stand, cluster string) *tls.Config {
+	t.Helper()
 	dir := filepath.Join(s.State(), cluster, "pki")
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "admin.crt"), filepath.Join(dir, "admin.key"))
 	must(t, "certificate", err)
@@ -98,11 +113,7 @@ func callAPI(t *testing.T, s *stand.Stand, cluster, balancer string) *callers {
 	must(t, "authority", err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
-		TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}}}
-	url := "https://" + net.JoinHostPort(address(t, s, balancer), "8443") + "/api/v1/namespaces/default"
-	return callTwiceASecond(t, "the API", 20*time.Second,
-		func(ctx context.Context) error { return get(ctx, client, url, `"name":"default"`) })
+	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool}
 }
 
 // callService asks the workload through its NodePort on a node.
@@ -120,6 +131,11 @@ func get(ctx context.Context, client *http.Client, url, word string) error {
 	if err != nil {
 		return err
 	}
+	return answered(client, req, word)
+}
+
+// answered makes a call and wants 200 and a word in the answer.
+func answered(client *http.Client, req *http.Request, word string) error {
 	resp, err := client.Do(req)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func budgeted(t *testing.T, s *stand.Stand, cluster, node string) stand.Try {
 	ctx := t.Context()
 	must(t, "budget", s.Apply(ctx, budget))
 	vain := try(t, s, 1, "delete", "--id", cluster, "--yes", "--purge", "--drain-timeout", "15s", node)
-	if err := vain.Has("waiting for default/web-", "disruption budget", "leave.drain-timeout",
+	if err := vain.Has("waiting for the eviction of default/web-", "disruption budget", "leave.drain-timeout",
 		"--drain-timeout"); err != nil {
 		t.Errorf("why the drain ended: %v\n%s", err, tail(vain.Out, 30))
 	}

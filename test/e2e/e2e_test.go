@@ -60,6 +60,7 @@ func must(t *testing.T, what string, err error) {
 // TestClusterFromNothingAndBack is the life of a cluster: packed, installed, used, rebooted, installed again in vain,
 // removed without a trace, and installed once more.
 func TestClusterFromNothingAndBack(t *testing.T) {
+	full(t)
 	s := newStand(t)
 	ctx := t.Context()
 	must(t, "build", s.Build(ctx))

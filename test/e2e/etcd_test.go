@@ -17,6 +17,7 @@ import (
 // TestEtcdSnapshotAndRestore: what was there at the snapshot is there again, what came later is not, and the workload
 // never stands still.
 func TestEtcdSnapshotAndRestore(t *testing.T) {
+	full(t)
 	s := newLab(t, 2)
 	file, err := s.Deploy("deploy.yaml", "etcd", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 	must(t, "deploy.yaml", err)

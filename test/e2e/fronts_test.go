@@ -159,6 +159,7 @@ func endOf(run []event.Record) (end event.RunEnded, ok bool) {
 // controlHost runs eggo-tui over an SSH session without a terminal, at a server on loopback, and gives the client.
 func controlHost(t *testing.T, s *stand.Stand, line string) *exec.Cmd {
 	t.Helper()
+	need(t, "/usr/sbin/sshd", "openssh-server")
 	dir := t.TempDir()
 	for _, name := range []string{"host", "user"} {
 		must(t, "key", exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",

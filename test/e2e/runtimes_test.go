@@ -244,9 +244,5 @@ func TestDocker(t *testing.T) {
 			}
 		}
 		pulls(t, s, address, asked)
-		other, err := s.Vary(file, "changed.yaml", "runtime: docker\n", "runtime: containerd\n")
-		must(t, "deploy.yaml", err)
-		refused := try(t, s, 5, "deploy", "-f", other)
-		must(t, "another runtime is refused", refused.Has("deploy.yaml has containerd"))
 	})
 }

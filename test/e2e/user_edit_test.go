@@ -26,6 +26,7 @@ const aDay = `config-extra-args:
 // opens deploy.yaml from the panel in vi, makes a mistake that is told, fixes it, and the run goes on in place with
 // what was written, to a cluster that works.
 func TestUserFixesDeployYAML(t *testing.T) {
+	full(t)
 	const cluster = "edit"
 	s := newLab(t, 3)
 	ctx := t.Context()

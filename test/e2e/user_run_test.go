@@ -36,6 +36,7 @@ func beginSaved(x *terminal, cluster string, nodes []stand.Node, more ...string)
 // The board says where, what and why, and the other machines go on; the person logs in from the board, makes room, has
 // it tried again, and the cluster works.
 func TestUserFixesFullDisk(t *testing.T) {
+	full(t)
 	const cluster = "disk"
 	s := newLab(t, 3)
 	ctx := t.Context()

@@ -1,40 +1,38 @@
 package e2e
 
 import (
-	"testing"
-
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 	"github.com/eggo-k8s/eggo/test/lab"
 )
 
-// TestLooking has the verbs that only look tell what is so, on machines before, with and after a cluster, and change
-// nothing.
-func TestLooking(t *testing.T) {
-	s := newLab(t, 2)
-	file, err := s.Deploy("looking.yaml", "looking", []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "n"}})
-	must(t, "deploy.yaml", err)
-	has := func(tr stand.Try, words ...string) {
-		t.Helper()
-		if err := tr.Has(words...); err != nil {
-			t.Errorf("%v\n%s", err, tail(tr.Out, 60))
-		}
+// says wants a run of a verb to have said these words.
+func (u *upgraded) says(tr stand.Try, words ...string) {
+	u.t.Helper()
+	if err := tr.Has(words...); err != nil {
+		u.t.Errorf("%v\n%s", err, tail(tr.Out, 60))
 	}
-	bare := snapshots(t, s, 2)
-	has(try(t, s, 0, "preflight", "-f", file), "n1", "amd64")
-	has(try(t, s, 0, "plan", "-f", file), "n2", "/usr/local/bin/kubelet", "MiB", "nothing was changed")
-	same(t, bare, func() []lab.Snapshot { return snapshots(t, s, 2) })
+}
 
-	try(t, s, 0, "deploy", "-f", file)
-	has(try(t, s, 0, "plan", "-f", file), "would change nothing")
-	_, err = s.Lab.Run(t.Context(), "n2", "echo '# spoilt' >>/etc/kubernetes/kube-proxy.yaml")
+// looksAtMachines has the verbs that only look tell what would be done on new machines.
+func looksAtMachines(u *upgraded) {
+	u.t.Helper()
+	u.says(try(u.t, u.Stand, 0, "preflight", "-f", u.file), "n1", "amd64")
+	u.says(try(u.t, u.Stand, 0, "plan", "-f", u.file), "n2", "/usr/local/bin/kubelet", "MiB", "nothing was changed")
+	same(u.t, u.before, func() []lab.Snapshot { return snapshots(u.t, u.Stand, len(u.nodes)) })
+}
+
+// looksAtCluster has them tell what is so, and what would be done about it.
+func looksAtCluster(u *upgraded) {
+	u.t.Helper()
+	t, s := u.t, u.Stand
+	u.says(try(t, s, 0, "plan", "-f", u.file), "would change nothing")
+	_, err := s.Lab.Run(t.Context(), "n2", "echo '# spoilt' >>/etc/kubernetes/kube-proxy.yaml")
 	must(t, "spoil a file", err)
-	has(try(t, s, 0, "plan", "--id", "looking"), "/etc/kubernetes/kube-proxy.yaml", "kube-proxy.service")
-	try(t, s, 0, "deploy", "-f", file)
-	has(try(t, s, 0, "status", "--id", "looking"), "Ready", "leader", "coredns", "looking is healthy")
-	has(try(t, s, 0, "list"), "looking", "installed")
-	has(try(t, s, 0, "plan", "cleanup", "--id", "looking", "--purge"), "n1", "n2", "nothing was changed")
-	try(t, s, 0, "deploy", "-f", file)
-	noChange(t, s.State(), "looking") // the cleanup that was only planned left a mark nowhere
-	try(t, s, 0, "cleanup", "-f", file, "--yes", "--purge")
-	same(t, bare, func() []lab.Snapshot { return snapshots(t, s, 2) })
+	u.says(try(t, s, 0, "plan", "--id", u.cluster), "/etc/kubernetes/kube-proxy.yaml", "kube-proxy.service")
+	try(t, s, 0, "deploy", "-f", u.file)
+	u.says(try(t, s, 0, "status", "--id", u.cluster), "Ready", "leader", "coredns", u.cluster+" is healthy")
+	u.says(try(t, s, 0, "list"), u.cluster, "installed")
+	u.says(try(t, s, 0, "plan", "cleanup", "--id", u.cluster, "--purge"), "n1", "n2", "nothing was changed")
+	try(t, s, 0, "deploy", "-f", u.file)
+	noChange(t, s.State(), u.cluster) // the cleanup that was only planned left a mark nowhere
 }

@@ -107,6 +107,15 @@ func late(to, from net.Conn, d time.Duration) {
 	}
 }
 
+// Dial connects from a node, as a program there would: through its packet filter and its routes.
+func (l *Lab) Dial(ctx context.Context, node, network, address string) (c net.Conn, err error) {
+	err = l.inside(node, func() error {
+		c, err = (&net.Dialer{}).DialContext(ctx, network, address)
+		return err
+	})
+	return c, err
+}
+
 // inside runs fn in the network of a node; a socket that it makes stays there.
 func (l *Lab) inside(node string, fn func() error) error {
 	result := make(chan error, 1)

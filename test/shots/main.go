@@ -21,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
+	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 // shot is a picture: a run at a moment, and the keys that lead to the screen.
@@ -122,6 +123,11 @@ func pictures(list []event.Record) []picture {
 	for _, s := range shots() {
 		out = append(out, picture{s.name, s.w, s.h, s.also, func(lang i18n.Lang, dark bool) (string, error) {
 			return s.screen(list, lang, dark)
+		}})
+	}
+	for _, s := range []shot{{name: "upgrade-board", at: 400 * time.Second, w: 120, h: 36}} {
+		out = append(out, picture{s.name, s.w, s.h, s.also, func(lang i18n.Lang, dark bool) (string, error) {
+			return s.screen(uitest.Upgrade(5000), lang, dark)
 		}})
 	}
 	for _, s := range wizardShots() {

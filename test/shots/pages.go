@@ -34,7 +34,7 @@ type pageShot struct {
 }
 
 func pageShots() []pageShot {
-	rack := jumpClusters()[0]
+	rack, edge := jumpClusters()[0], jumpClusters()[1]
 	menu := func(d *pages.Deps) frame.Page { return pages.NewMenu(d) }
 	return []pageShot{
 		{name: "menu", page: menu, also: true},
@@ -51,6 +51,10 @@ func pageShots() []pageShot {
 			keys: []string{"v"}},
 		{name: "remove", page: func(d *pages.Deps) frame.Page { return pages.NewRemove(d, rack) },
 			keys: []string{"down", "down", "down", "space", "down", "space"}},
+		{name: "upgrade", also: true, page: func(d *pages.Deps) frame.Page { return pages.NewUpgrade(d, edge) },
+			keys: []string{"space", "down", "space"}},
+		{name: "upgrade-check", page: func(d *pages.Deps) frame.Page { return pages.NewUpgrade(d, edge) },
+			keys: []string{"space", "down", "space", "end", "pgdown", "pgdown", "pgdown", "enter"}},
 		{name: "cleanup", page: func(d *pages.Deps) frame.Page { return pages.NewCleanup(d, rack) },
 			keys: []string{"enter", "=rack"}},
 		{name: "first-contact", page: func(d *pages.Deps) frame.Page {
@@ -165,8 +169,22 @@ func jumpDeps() *pages.Deps {
 			progress(1, 1)
 			return nil
 		},
-		Builds: builder{},
+		Builds: builder{}, Upgrades: jumpUpgrades,
+		Way: func(context.Context, string, []string) (backend.Way, error) {
+			return backend.Way{From: "v1.34.2", Hops: []backend.Hop{{Version: "v1.35.4", Back: backend.BackInSoak,
+				Etcd: true, Arches: []string{"amd64", "arm64"}}}}, nil
+		},
 	}}
+}
+
+// jumpUpgrades are bundles of two newer versions.
+func jumpUpgrades(context.Context, string, []string) (backend.Upgrades, error) {
+	out := backend.Upgrades{From: "v1.34.2", Arches: []string{"amd64", "arm64"}}
+	for _, x := range [][2]string{{"v1.35.4", "amd64"}, {"v1.35.4", "arm64"}, {"v1.36.1", "amd64"}} {
+		out.Bundles = append(out.Bundles, backend.Found{Path: "/srv/eggo/eggo-" + x[0] + "-" + x[1] + ".tar.gz",
+			Bundle: backend.Bundle{Kubernetes: x[0], Arch: x[1], OS: "debian 12 bookworm", Size: 684 << 20}})
+	}
+	return out, nil
 }
 
 // jumpTold answers queries as a cluster would.
@@ -174,7 +192,25 @@ func jumpTold(_ context.Context, q backend.Query, _ backend.Asker) (backend.Answ
 	if _, is := q.(backend.Inventory); is {
 		return func(p *i18n.Printer) document.Document { return present.Inventory(p, jumpInventory()...) }, nil
 	}
+	if x, is := q.(backend.Plan); is {
+		return func(p *i18n.Printer) document.Document { return present.Plan(p, x.Call().Verb, jumpPlan()) }, nil
+	}
 	return func(p *i18n.Printer) document.Document { return present.Status(p, jumpStatus()) }, nil
+}
+
+// jumpPlan is a plan of an upgrade.
+func jumpPlan() *operation.PlanResult {
+	out := &operation.PlanResult{Cluster: "edge-berlin", Steps: 6}
+	for i, n := range jumpNodes(4)[2:] {
+		x := request.PlannedNode{Node: n.Name, Address: n.Addr, Upload: int64(312-40*i) << 20}
+		for _, step := range []string{"infrastructure.send-images", "control-plane.turn", "nodes.turn"} {
+			if i == 0 || step != "control-plane.turn" {
+				x.Changes = append(x.Changes, request.PlannedChange{Desc: event.M("step." + step)})
+			}
+		}
+		out.Nodes = append(out.Nodes, x)
+	}
+	return out
 }
 
 func jumpInventory() []operation.NodeInventory {

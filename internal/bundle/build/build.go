@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/diff"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/lock"
@@ -38,6 +39,10 @@ type Options struct {
 	Now       func() time.Time  // for the validity of signed metadata; nil: time.Now
 	Report    func(Event)       // called by one goroutine at a time; may be nil
 	Machine   fs.FS             // the machine whose sources a spec may name; nil: this one
+
+	// The bundle is made of an archive of another tool, which the manifest tells: what is missing in it is listed there
+	// and is no fault.
+	Adopted *bundle.Adopted
 
 	Locked bool // refuse to go beyond the lock
 	Update bool // forget the lock's pins of these architectures

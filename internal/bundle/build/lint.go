@@ -24,6 +24,9 @@ func (p *plan) lint(m *bundle.Manifest) error {
 		have = append(have, im.Name)
 	}
 	for _, a := range p.set.Addons {
+		if p.Adopted != nil {
+			break // the manifest lists them
+		}
 		for _, x := range addon.Missing(found(a.Images), have) {
 			code := "build.image-missing"
 			if strings.Contains(x.Name, "@") {

@@ -93,9 +93,12 @@ func (b *builder) plan(_ context.Context, arch string, set *lock.Set) (*plan, er
 		p.contents[c.member.SHA256] = append(p.contents[c.member.SHA256], c)
 	}
 	m := &bundle.Manifest{Name: p.spec.Name, Arch: arch, Layout: layoutOf(p.spec), Kubernetes: p.spec.Kubernetes,
-		OS: p.spec.OS, Members: members, Images: images,
+		OS: p.spec.OS, Members: members, Images: images, Adopted: b.Adopted,
 		Install: []bundle.Package{}}
 	for _, x := range p.spec.Install {
+		if b.Adopted != nil && len(x.Roles) == 0 {
+			continue // it is there for others that need it, and for lists of deploy.yaml
+		}
 		m.Install = append(m.Install, bundle.Package{Name: x.Name, Roles: x.Roles})
 	}
 	if err := p.bill(m); err != nil {

@@ -116,7 +116,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	defer srv.Close()
 	c := newCache(t)
 	for range kills {
-		cmd, out := start(t, c, srv.URL, data, 1+rand.Int64N(2<<20))
+		cmd, out := start(t, c, srv.URL, data, 1+rand.Int64N(1<<20)) // 20 MiB at most: never all of it
 		if err := cmd.Wait(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 			t.Fatal(err, out)
 		}

@@ -3,7 +3,8 @@ package request
 import "github.com/eggo-k8s/eggo/internal/event"
 
 // Continue takes over the options of a run that is continued, where the request does not say otherwise. What a board
-// decided about failures is not taken over: a board may not be there.
+// decided about failures is not taken over: a board may not be there. Nor is it that a failure takes everything back:
+// the nodes have something of the run before, which is no more what this run did.
 func (c Common) Continue(o *event.RunOptions) Common {
 	if o == nil {
 		return c
@@ -15,7 +16,7 @@ func (c Common) Continue(o *event.RunOptions) Common {
 		c.Trust.Signers = o.Signers
 	}
 	if c.OnFailure == (OnFailure{}) && o.OnFailure != "ask" {
-		if was, err := ParseOnFailure(o.OnFailure); err == nil { // else of a later version
+		if was, err := ParseOnFailure(o.OnFailure); err == nil && !was.Undo { // else of a later version
 			c.OnFailure = was
 		}
 	}

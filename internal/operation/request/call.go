@@ -18,7 +18,14 @@ func (c Common) call(verb string) event.Call {
 }
 
 // Call implements Request.
-func (d Deploy) Call() event.Call { return d.call("deploy") }
+func (d Deploy) Call() event.Call {
+	c := d.call("deploy")
+	c.Force, c.Batch = d.Force, d.Batch
+	if d.Drain != ChangeDrain {
+		c.Drain = d.Drain
+	}
+	return c
+}
 
 // Call implements Request.
 func (j Join) Call() event.Call {

@@ -3,6 +3,8 @@ package request
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -27,23 +29,22 @@ func Decode(data []byte) (Request, error) {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return nil, unknown(err)
 	}
-	switch e.Verb {
-	case VerbDeploy:
-		return decode[Deploy](e.Request)
-	case VerbJoin:
-		return decode[Join](e.Request)
-	case VerbDelete:
-		return decode[Delete](e.Request)
-	case VerbCleanup:
-		return decode[Cleanup](e.Request)
-	case VerbRenew:
-		return decode[Renew](e.Request)
-	case VerbSnapshot:
-		return decode[Snapshot](e.Request)
-	case VerbRestore:
-		return decode[Restore](e.Request)
+	read := decoders()[e.Verb]
+	if read == nil {
+		return nil, unknown(fmt.Errorf("unknown verb %q", e.Verb))
 	}
-	return nil, unknown(fmt.Errorf("unknown verb %q", e.Verb))
+	return read(e.Request)
+}
+
+// Verbs are all that a run can be named by.
+func Verbs() []Verb { return slices.Sorted(maps.Keys(decoders())) }
+
+func decoders() map[Verb]func([]byte) (Request, error) {
+	return map[Verb]func([]byte) (Request, error){
+		VerbDeploy: decode[Deploy], VerbJoin: decode[Join], VerbDelete: decode[Delete], VerbCleanup: decode[Cleanup],
+		VerbRenew: decode[Renew], VerbSnapshot: decode[Snapshot], VerbRestore: decode[Restore],
+		VerbUpgrade: decode[Upgrade], VerbBack: decode[Back],
+	}
 }
 
 func decode[R Request](data []byte) (Request, error) {

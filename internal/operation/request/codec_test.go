@@ -25,11 +25,14 @@ func every() []Request {
 		Roles: []bundle.Role{bundle.Worker},
 	}, {IP: netip.MustParseAddr("192.0.2.1")}}
 	return []Request{
-		Deploy{c}, Join{c, nodes, "/list", map[string]Login{"192.0.2.21": {User: "ops", Key: "/k"}}},
+		Deploy{c, time.Minute, true, "2"},
+		Join{c, nodes, "/list", map[string]Login{"192.0.2.21": {User: "ops", Key: "/k"}}},
 		Delete{c, []string{"w1"}, time.Minute, true, true},
 		Cleanup{c, []string{"192.0.2.9"}, true}, Renew{c}, Snapshot{c, "/out"}, Restore{c, "/snap"},
-		Deploy{}, Deploy{Common{OnFailure: OnFailure{Ask: true}}},
-		Deploy{Common{OnFailure: OnFailure{Do: event.LeaveOut}}},
+		Upgrade{c, []string{"/a", "/b"}, time.Minute, true,
+			"10%", time.Hour, "curl -f x", "22:00-06:00", true}, Back{c, time.Minute, true},
+		Deploy{}, Deploy{Common: Common{OnFailure: OnFailure{Ask: true}}},
+		Deploy{Common: Common{OnFailure: OnFailure{Do: event.LeaveOut}}},
 	}
 }
 
@@ -59,7 +62,7 @@ func TestWithKeepsWhatIsNotCommon(t *testing.T) {
 // The cluster with the secrets that were typed stays in the process.
 func TestParsedIsNotEncoded(t *testing.T) {
 	c := &config.Cluster{Name: "one", SSH: config.SSH{Password: "hunter2"}}
-	data, err := Encode(Deploy{Common{Source: Source{Parsed: c}}})
+	data, err := Encode(Deploy{Common: Common{Source: Source{Parsed: c}}})
 	if err != nil || bytes.Contains(data, []byte("hunter2")) {
 		t.Errorf("%s (%v)", data, err)
 	}

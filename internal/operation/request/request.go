@@ -24,12 +24,14 @@ const (
 	VerbRenew    Verb = "renew"
 	VerbSnapshot Verb = "etcd-snapshot"
 	VerbRestore  Verb = "etcd-restore"
+	VerbUpgrade  Verb = "upgrade"
+	VerbBack     Verb = "upgrade-back"
 )
 
 // DrainTimeout is how long the eviction of a node's pods may take, unless somebody says otherwise.
 const DrainTimeout = 5 * time.Minute
 
-// Request is one of Deploy, Join, Delete, Cleanup, Renew, Snapshot and Restore.
+// Request is one of Deploy, Join, Delete, Cleanup, Renew, Snapshot, Restore, Upgrade and Back.
 type Request interface {
 	Verb() Verb
 	// Base is what all requests have.
@@ -55,13 +57,17 @@ type OnFailure struct {
 	Do      event.Decision
 	Retries int  // of TryAgain
 	Ask     bool // somebody is asked about every such step
+	// Undo ends the run, and reverts what it did on the nodes that were new to it.
+	Undo bool
 }
 
-// ParseOnFailure reads what --on-failure takes: ask, abort, skip, retry=N, or nothing.
+// ParseOnFailure reads what --on-failure takes: ask, abort, skip, undo, retry=N, or nothing.
 func ParseOnFailure(s string) (OnFailure, error) {
 	switch s {
 	case "ask":
 		return OnFailure{Ask: true}, nil
+	case "undo":
+		return OnFailure{Undo: true}, nil
 	case "", "abort", "skip":
 		return OnFailure{Do: event.Decision(s)}, nil
 	}
@@ -78,6 +84,8 @@ func (o OnFailure) String() string {
 	switch {
 	case o.Ask:
 		return "ask"
+	case o.Undo:
+		return "undo"
 	case o.Do == event.TryAgain:
 		return "retry=" + strconv.Itoa(o.Retries)
 	}
@@ -131,8 +139,16 @@ func (c Common) Validate() error { return nil }
 
 func (c Common) sealed() {}
 
-// Deploy makes the nodes what deploy.yaml says.
-type Deploy struct{ Common }
+// ChangeDrain is how long the eviction of a node's pods may take when its container runtime is changed.
+const ChangeDrain = 10 * time.Minute
+
+// Deploy makes the nodes what deploy.yaml says. What it has of its own is of nodes whose container runtime changes.
+type Deploy struct {
+	Common
+	Drain time.Duration `json:"drain_ns,omitempty"` // 0: ChangeDrain
+	Force bool          `json:"force,omitempty"`
+	Batch string        `json:"batch,omitempty"` // workers at a time: 3 or 10%; "": one
+}
 
 // Join is a deploy of the cluster's own deploy.yaml with nodes more.
 type Join struct {
@@ -185,6 +201,28 @@ type Kubeconfig struct {
 	Cluster string // "": the one that the store has
 }
 
+// Upgrade brings the cluster to the version of other bundles, or over several versions to the newest of them.
+type Upgrade struct {
+	Common
+	// Bundles are files, absolute: for each version one for each architecture. None: those of the upgrade under way.
+	Bundles []string      `json:"bundles,omitempty"`
+	Drain   time.Duration `json:"drain_ns"`
+	Force   bool          `json:"force,omitempty"`
+	Batch   string        `json:"batch,omitempty"` // workers at a time: 3 or 10%; "": one
+	Soak    time.Duration `json:"soak_ns,omitempty"`
+	Probe   string        `json:"probe,omitempty"`  // a shell command on the control host
+	Window  string        `json:"window,omitempty"` // 22:00-06:00
+	// Packages has packages upgraded that the bundles have in a newer version.
+	Packages bool `json:"packages,omitempty"`
+}
+
+// Back reverts the upgrade under way.
+type Back struct {
+	Common
+	Drain time.Duration `json:"drain_ns,omitempty"` // bounds the eviction of a node's pods; 0: as long as usual
+	Force bool          `json:"force,omitempty"`
+}
+
 // Verb implements Request.
 func (Deploy) Verb() Verb { return VerbDeploy }
 
@@ -206,12 +244,27 @@ func (Snapshot) Verb() Verb { return VerbSnapshot }
 // Verb implements Request.
 func (Restore) Verb() Verb { return VerbRestore }
 
+// Verb implements Request.
+func (Upgrade) Verb() Verb { return VerbUpgrade }
+
+// Verb implements Request.
+func (Back) Verb() Verb { return VerbBack }
+
 // Validate implements Request.
 func (j Join) Validate() error {
 	if len(j.Nodes) == 0 {
 		return event.NewFault(event.ClassUsage, "join.nobody", nil)
 	}
 	return nil
+}
+
+// Validate implements Request.
+func (d Deploy) Validate() error {
+	if d.Drain < 0 {
+		return event.NewFault(event.ClassUsage, "delete.drain-timeout", nil, "value", d.Drain.String())
+	}
+	_, err := Workers(d.Batch, 1)
+	return err
 }
 
 // Validate implements Request.
@@ -239,6 +292,9 @@ type Answers struct {
 // With gives the request with something else in common.
 func With(q Request, c Common) Request {
 	switch q := q.(type) {
+	case Deploy:
+		q.Common = c
+		return q
 	case Join:
 		q.Common = c
 		return q
@@ -256,6 +312,12 @@ func With(q Request, c Common) Request {
 	case Restore:
 		q.Common = c
 		return q
+	case Upgrade:
+		q.Common = c
+		return q
+	case Back:
+		q.Common = c
+		return q
 	}
-	return Deploy{c}
+	return Deploy{Common: c}
 }

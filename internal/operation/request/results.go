@@ -51,8 +51,21 @@ type ClusterInfo struct {
 	At      time.Time `json:"at,omitzero"` // when the last run began
 	Version string    `json:"version,omitempty"`
 	File    string    `json:"file,omitempty"`
+	// Upgrade is the upgrade under way, nil if there is none.
+	Upgrade *Upgrading `json:"upgrade,omitempty"`
 	// Fault is why nothing can be said of it: it is of a newer program.
 	Fault *event.Fault `json:"fault,omitempty"`
+}
+
+// Upgrading is an upgrade that was begun and has neither come to its end nor been reverted.
+type Upgrading struct {
+	From   string `json:"from"`   // version that the cluster had before the hop under way
+	To     string `json:"to"`     // that of the hop
+	Target string `json:"target"` // the last one of the upgrade
+	// Soak is since when the control plane has run as the old minor, for its soak.
+	Soak time.Time `json:"soak,omitzero"`
+	// Committed: there is no way back but the snapshot.
+	Committed bool `json:"committed,omitempty"`
 }
 
 // Wait is a step of a run that goes on: it failed, and the run waits for a decision about it.

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 )
 
 // stagesName in a cluster's directory says which unpacked bundles its last run that ended well used.
@@ -36,7 +37,8 @@ func (f *files) KeepStages(ids []string) error {
 }
 
 // Stages implements operation.Store: those that the last run of each installed cluster used, and those of the bundles
-// that their own deploy.yaml names. An error says that it cannot be told which they are: then all may be in use.
+// that their own deploy.yaml names, and the upgrade under way. An error says that it cannot be told which they are:
+// then all may be in use.
 func (d Dir) Stages(context.Context) ([]string, error) {
 	entries, err := os.ReadDir(d.Root)
 	if err != nil {
@@ -85,7 +87,15 @@ func stagesOf(dir string) ([]string, error) {
 		}
 		return nil, unknown(err)
 	}
-	for _, source := range c.Bundles() {
+	begun, err := upgrade.ReadBegun(dir)
+	if err != nil {
+		return nil, err
+	}
+	sources := c.Bundles()
+	for _, hop := range begun.Hops {
+		sources = append(sources, (&config.Cluster{Source: hop.Source}).Bundles()...)
+	}
+	for _, source := range sources {
 		a, err := bundle.Open(source.Path)
 		if err == nil {
 			doc.Stages = append(doc.Stages, a.ID())

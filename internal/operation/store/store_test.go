@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 )
 
 func place(t *testing.T, path, text string) {
@@ -85,20 +87,20 @@ func TestACopyIsThrownAway(t *testing.T) {
 	d := Dir{t.TempDir()}
 	own := filepath.Join(d.Root, "one")
 	for _, name := range []string{"deploy.yaml", "known_hosts", "admin.conf", "pki/etcd/ca.crt", "runs/log",
-		"etcd/snap"} {
+		"etcd/snap", "upgrade.json"} {
 		place(t, filepath.Join(own, name), "original")
 	}
 	f, err := d.Copy(t.Context(), "one")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"known_hosts", "admin.conf", "pki/etcd/ca.crt"} {
+	for _, name := range []string{"known_hosts", "admin.conf", "pki/etcd/ca.crt", "upgrade.json"} {
 		if textOf(t, filepath.Join(f.Dir(), name)) != "original" {
 			t.Error(name, "is not in the copy")
 		}
 		place(t, filepath.Join(f.Dir(), name), "changed")
 	}
-	if list, err := filepath.Glob(filepath.Join(f.Dir(), "*")); len(list) != 4 || err != nil {
+	if list, err := filepath.Glob(filepath.Join(f.Dir(), "*")); len(list) != 5 || err != nil {
 		t.Error(list, err)
 	}
 	if err := errors.Join(f.SaveConfig(t.Context(), []byte("changed")), f.KeepStages([]string{"x"})); err != nil {
@@ -165,6 +167,24 @@ func TestStagesInUse(t *testing.T) {
 	}
 	got, err := d.Stages(t.Context())
 	if want := "d " + a.ID() + " a b"; err != nil || strings.Join(got, " ") != want {
+		t.Errorf("%q %v, want %s", got, err, want)
+	}
+	// The bundles of an upgrade under way are in use, too.
+	next := filepath.Join(t.TempDir(), "next.tar.gz")
+	if err := phasestest.WriteBundle(next); err != nil {
+		t.Fatal(err)
+	}
+	under := upgrade.Begun{From: "v1.34.2", Hops: []upgrade.Hop{{Version: "v1.35.4",
+		Source: config.PackageSource{Bundles: map[string]string{"amd64": next}}}}}
+	if err := under.Write(filepath.Join(d.Root, "one")); err != nil {
+		t.Fatal(err)
+	}
+	got, err = d.Stages(t.Context())
+	b, err2 := bundle.Open(next)
+	if err2 != nil {
+		t.Fatal(err2)
+	}
+	if want := "d " + a.ID() + " " + b.ID() + " a b"; err != nil || strings.Join(got, " ") != want {
 		t.Errorf("%q %v, want %s", got, err, want)
 	}
 	// What a newer version may use, and what nobody wrote down, is unknown.

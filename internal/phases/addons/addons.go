@@ -85,27 +85,11 @@ func (r *Addons) Steps() []*engine.Step {
 	for _, s := range networks {
 		needed = append(needed, s.ID)
 	}
-	manifest := r.corednsManifest
-	if r.Cluster.DNS.IsBinary() {
-		servers := r.dnsServers()
-		for _, s := range servers {
-			needed = append(needed, s.ID)
-		}
-		networks, manifest = append(networks, servers...), r.dnsServiceManifest
+	all := append([]*engine.Step{manifests}, networks...)
+	if was := r.FormerDNS(); was != "" {
+		return append(all, r.moveDNS(was, needed)...)
 	}
-	dns := plan.Step(plan.PhaseAddons, "dns", "", needed)
-	dns.Retry = manifests.Retry
-	dns.Check = func(ctx context.Context) (bool, error) { return r.Clients.AppliedAsset(ctx, manifest) }
-	dns.Apply = func(ctx context.Context) error {
-		if !r.anyNameserver() {
-			if err := r.Emit(event.Notice{Step: engine.StepID(ctx),
-				Text: event.M("notice.no-nameserver")}); err != nil {
-				return err
-			}
-		}
-		return r.Clients.ApplyAsset(ctx, manifest)
-	}
-	return append(append([]*engine.Step{manifests}, networks...), dns)
+	return append(all, r.dns(needed)...)
 }
 
 // objects reads the addons out of the bundle; patches tell what of them was fitted to the cluster.

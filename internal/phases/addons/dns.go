@@ -1,13 +1,57 @@
 package addons
 
 import (
+	"context"
+	"slices"
+	"time"
+
 	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
+
+// dns starts CoreDNS as deploy.yaml says, when the steps of needs are done.
+func (r *Addons) dns(needs []string) []*engine.Step {
+	var servers []*engine.Step
+	if r.Cluster.DNS.IsBinary() {
+		servers = r.dnsServers()
+	}
+	manifest := r.dnsManifest(r.Cluster.DNS.Type)
+	dns := plan.Step(plan.PhaseAddons, "dns", "", slices.Concat(needs, plan.StepIDs(servers)))
+	dns.Retry = dnsRetry()
+	dns.Check = func(ctx context.Context) (bool, error) { return r.Clients.AppliedAsset(ctx, manifest) }
+	dns.Apply = func(ctx context.Context) error {
+		if err := r.tellNameserver(ctx); err != nil {
+			return err
+		}
+		return r.Clients.ApplyAsset(ctx, manifest)
+	}
+	return append(servers, dns)
+}
+
+func dnsRetry() engine.Retry {
+	return engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 5 * time.Second}
+}
+
+// tellNameserver says that CoreDNS knows no names but the cluster's.
+func (r *Addons) tellNameserver(ctx context.Context) error {
+	if r.anyNameserver() {
+		return nil
+	}
+	return r.Emit(event.Notice{Step: engine.StepID(ctx), Text: event.M("notice.no-nameserver")})
+}
+
+// dnsManifest has the objects of a kind of CoreDNS, in the word of deploy.yaml.
+func (r *Addons) dnsManifest(kind string) func() ([]byte, error) {
+	if kind == "binary" {
+		return r.dnsServiceManifest
+	}
+	return r.corednsManifest
+}
 
 // dnsServiceManifest is the Service of the cluster's DNS with the control planes behind it: no selector, for there are
 // no pods.
@@ -40,11 +84,11 @@ func (r *Addons) anyNameserver() bool {
 }
 
 // dnsServers starts CoreDNS on every control plane, with a certificate that may do what its pods may.
-func (r *Addons) dnsServers() []*engine.Step {
+func (r *Addons) dnsServers(more ...string) []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		needs := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl),
-			plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseControl, "rights", "")}
+		needs := append([]string{plan.ID(plan.PhaseControl, "apiserver", n.Name), plan.Programs(n, plan.GroupControl),
+			plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseControl, "rights", "")}, more...)
 		w := r.Driver.Start(driver.CoreDNS, n, nil)
 		steps = append(steps, w.Steps(plan.PhaseAddons, "coredns", n, needs)...)
 	}

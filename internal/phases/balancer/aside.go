@@ -57,16 +57,17 @@ func (r *Balancer) balancing(ctx context.Context, f func() error) error {
 }
 
 // setDown takes a control plane's API server out of our load balancers, or puts it back. A load balancer that does not
-// run yet needs no word, and one outside the run's limit is left alone. All of them are tried, whatever becomes of one.
+// run yet needs no word. One outside the run's limit is told as well, for it is the API server's restart that is in the
+// limit. All of them are tried, whatever becomes of one.
 func (r *Balancer) setDown(ctx context.Context, name string, down bool) error {
 	r.mu.Lock()
 	r.down[name] = down // whoever writes the configuration next knows it
 	r.mu.Unlock()
 	return r.balancing(ctx, func() error {
 		var all []error
-		for _, n := range r.Cluster.With(bundle.LoadBalancer) {
+		for _, n := range r.all() {
 			nd := r.Node(n.Name)
-			if nd == nil || len(r.Limit) > 0 && !slices.Contains(r.Limit, n.Name) {
+			if nd == nil {
 				continue
 			}
 			err := r.inform(ctx, nd, name, down)

@@ -101,6 +101,22 @@ func TestEveryBalancerGetsTheServerBack(t *testing.T) {
 	}
 }
 
+// A run that is limited to control planes takes their API servers out of a load balancer all the same: nothing else of
+// that machine changes, and it has the servers that it had.
+func TestABalancerOutsideTheLimitIsTold(t *testing.T) {
+	var told []string
+	restarted := false
+	r := asideRun(func(context.Context, string) error {
+		told = append(told, map[bool]string{false: "down", true: "up"}[restarted])
+		return nil
+	})
+	r.Limit = []string{"m1"}
+	err := r.Aside(t.Context(), r.Cluster.Nodes[0], func(context.Context) error { restarted = true; return nil })
+	if err != nil || !slices.Equal(told, []string{"down", "up"}) {
+		t.Errorf("%v, told %q", err, told)
+	}
+}
+
 // TestAServerThatWasNotPutBackIsNotDone: whoever tries the step again has it put back.
 func TestAServerThatWasNotPutBackIsNotDone(t *testing.T) {
 	fails := true

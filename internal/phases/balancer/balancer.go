@@ -5,6 +5,7 @@ package balancer
 import (
 	"context"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -51,31 +52,7 @@ func New(c *clients.Clients) *Balancer {
 func (r *Balancer) Steps() []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
-		s := plan.Step(plan.PhaseBalancer, "start", n.Name,
-			[]string{plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name)})
-		s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
-		s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (done bool, err error) {
-			err = r.balancing(ctx, func() error {
-				svc, err := r.service(ctx, nd)
-				if err == nil {
-					done, err = nd.Running(ctx, svc)
-				}
-				return err
-			})
-			return done, err
-		})
-		s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-			return r.balancing(ctx, func() error {
-				svc, err := r.service(ctx, nd)
-				if err != nil {
-					return err
-				}
-				if back, err := r.putBack(ctx, nd, svc); err != nil || back != "" {
-					return err
-				}
-				return nd.Start(ctx, svc)
-			})
-		})
+		s := r.Start(n)
 		ready := plan.Step(plan.PhaseBalancer, "ready", n.Name, []string{s.ID, plan.ID(plan.PhaseControl, "ready", "")})
 		ready.Verify = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			return r.Answers(ctx, n, nd)
@@ -85,6 +62,36 @@ func (r *Balancer) Steps() []*engine.Step {
 		steps = append(steps, s, ready)
 	}
 	return steps
+}
+
+// Start is the step that starts a node's load balancer.
+func (r *Balancer) Start(n config.Node) *engine.Step {
+	s := plan.Step(plan.PhaseBalancer, "start", n.Name,
+		[]string{plan.ID(plan.PhaseInfra, "packages", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name)})
+	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (done bool, err error) {
+		err = r.balancing(ctx, func() error {
+			svc, err := r.service(ctx, nd)
+			if err == nil {
+				done, err = nd.Running(ctx, svc)
+			}
+			return err
+		})
+		return done, err
+	})
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+		return r.balancing(ctx, func() error {
+			svc, err := r.service(ctx, nd)
+			if err != nil {
+				return err
+			}
+			if back, err := r.putBack(ctx, nd, svc); err != nil || back != "" {
+				return err
+			}
+			return nd.Start(ctx, svc)
+		})
+	})
+	return s
 }
 
 // debianLeaves: what nginx-common makes beside its files, and leaves behind when it is purged.
@@ -127,9 +134,38 @@ func (r *Balancer) service(ctx context.Context, nd *node.Node) (node.Service, er
 		servers = append(servers, server{apiAddr(n), r.isDown(n.Name)})
 	}
 	return node.Service{Unit: Unit, Reload: true, Files: []node.File{
-		layout.PlainFile(Conf, built.conf(r.Cluster.LBPort, servers)),
+		layout.PlainFile(Conf, built.conf(r.ports(nd.Name()), servers)),
 		layout.PlainFile(layout.UnitDir+Unit, built.unit()),
 	}}, nil
+}
+
+// ports are those that clients come to on a machine: that of deploy.yaml, and those by which nodes may still use the
+// load balancer.
+func (r *Balancer) ports(name string) []int {
+	var out []int
+	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
+		if n.Name == name {
+			out = append(out, r.Cluster.LBPort)
+		}
+	}
+	for _, b := range r.Former().Balancers {
+		if r.FormerNode(b).Name == name && !slices.Contains(out, b.Bind) {
+			out = append(out, b.Bind)
+		}
+	}
+	return out
+}
+
+// all are the machines on which a load balancer runs: those of deploy.yaml, and those that nodes may still use.
+func (r *Balancer) all() []config.Node {
+	out := r.Cluster.With(bundle.LoadBalancer)
+	for _, b := range r.Former().Balancers {
+		n := r.FormerNode(b)
+		if !slices.ContainsFunc(out, func(o config.Node) bool { return o.Name == n.Name }) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // apiAddr is where a control plane's API server is.

@@ -22,7 +22,7 @@ func TestTheBalancerNeverGivesUpEveryServer(t *testing.T) {
 	for _, s := range servers {
 		list = append(list, server{addr: s})
 	}
-	conf := string(nginx{}.conf(8443, list))
+	conf := string(nginx{}.conf([]int{8443}, list))
 	for _, s := range servers {
 		for _, want := range []string{"server " + s + " max_fails=1 fail_timeout=5s;\n",
 			"server " + s + " max_fails=0 backup;\n"} {
@@ -38,7 +38,7 @@ func TestTheBalancerNeverGivesUpEveryServer(t *testing.T) {
 
 // TestAServerThatIsDownGetsNobody: neither as one of the servers nor as a backup.
 func TestAServerThatIsDownGetsNobody(t *testing.T) {
-	conf := string(nginx{}.conf(8443, []server{{"192.0.2.11:6443", false}, {"192.0.2.12:6443", true}}))
+	conf := string(nginx{}.conf([]int{8443}, []server{{"192.0.2.11:6443", false}, {"192.0.2.12:6443", true}}))
 	for line := range strings.Lines(conf) {
 		if is := strings.Contains(line, "192.0.2.12:6443"); is != strings.Contains(line, " down;") {
 			t.Errorf("%s in\n%s", line, conf)
@@ -87,7 +87,7 @@ func TestABalancerThatDoesNotAnswer(t *testing.T) {
 // TestWhoIsOut: a server stands in a configuration twice, and somebody else's is none of ours.
 func TestWhoIsOut(t *testing.T) {
 	r := asideRun()
-	conf := nginx{}.conf(8443, []server{{"192.0.2.11:6443", false}, {"192.0.2.12:6443", true},
+	conf := nginx{}.conf([]int{8443}, []server{{"192.0.2.11:6443", false}, {"192.0.2.12:6443", true},
 		{"192.0.2.99:6443", true}})
 	if out := r.Out(string(conf)); !slices.Equal(out, []string{"m2"}) {
 		t.Errorf("%q", out)

@@ -55,7 +55,7 @@ func parseNginx(out string) (nginx, *event.Fault) {
 // alone: else nginx refuses everybody when one server has just come back, of which it does not know yet, and the next
 // one is restarted. One that is down gets no connections. Watches are quiet for long: a connection may be idle for a
 // day, and dead peers are found by keepalive.
-func (n nginx) conf(port int, servers []server) []byte {
+func (n nginx) conf(ports []int, servers []server) []byte {
 	var b strings.Builder
 	b.WriteString("# Written by Eggo; removed by eggo-tui cleanup.\n")
 	if n.module != "" {
@@ -73,9 +73,11 @@ func (n nginx) conf(port int, servers []server) []byte {
 		}
 	}
 	b.WriteString("    }\n    server {\n")
-	fmt.Fprintf(&b, "        listen %d so_keepalive=on;\n", port)
-	if n.ipv6 {
-		fmt.Fprintf(&b, "        listen [::]:%d ipv6only=on so_keepalive=on;\n", port)
+	for _, port := range ports {
+		fmt.Fprintf(&b, "        listen %d so_keepalive=on;\n", port)
+		if n.ipv6 {
+			fmt.Fprintf(&b, "        listen [::]:%d ipv6only=on so_keepalive=on;\n", port)
+		}
 	}
 	b.WriteString("        proxy_pass apiservers;\n        proxy_connect_timeout 2s;\n        proxy_timeout 24h;\n  " +
 		"      proxy_socket_keepalive on;\n    }\n}\n")

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
@@ -27,10 +28,18 @@ type Certs struct {
 	mu      sync.Mutex
 	pkiOnce sync.Mutex // held while ReadPKI makes pki
 	pki     *pki.PKI
+	former  env.Former
 }
 
 // New are the certificates of a run, which have not been read yet.
 func New(e *env.Env) *Certs { return &Certs{Env: e} }
+
+// SetFormer has the API servers' certificates hold the addresses by which nodes may still reach them.
+func (r *Certs) SetFormer(f env.Former) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.former = f
+}
 
 // PKI is what was read or made; nil before.
 func (r *Certs) PKI() *pki.PKI {
@@ -88,6 +97,10 @@ func (r *Certs) EnsurePKI(ctx context.Context) error {
 	for _, n := range c.With(bundle.LoadBalancer) { // the endpoint may be a name of it
 		spec.ExtraIPs = append(spec.ExtraIPs[:len(spec.ExtraIPs):len(spec.ExtraIPs)], n.IP)
 	}
+	r.mu.Lock()
+	names, ips := r.former.Hosts()
+	r.mu.Unlock()
+	spec.ExtraDNS, spec.ExtraIPs = slices.Concat(spec.ExtraDNS, names), slices.Concat(spec.ExtraIPs, ips)
 	for _, n := range c.Nodes {
 		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP,
 			ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: nodes.IsKubelet(n)})

@@ -26,7 +26,7 @@ type Cleanup struct {
 	Purge bool // also the runtime's store and what daemons made by themselves
 	// StopWorkloads is a script that ends all pods, and lets nothing start one again.
 	StopWorkloads string
-	// Snapshot saves the data of a member of etcd before they are removed.
+	// Snapshot saves the data of a member of etcd before they are removed; nil saves nothing.
 	Snapshot func(context.Context, config.Node, *node.Node) error
 }
 
@@ -108,7 +108,7 @@ func (r *Cleanup) Steps(n config.Node, o Options) []*engine.Step {
 		steps = append(steps, s)
 		return s
 	}
-	if n.Has(bundle.Etcd) && !o.Leaving {
+	if n.Has(bundle.Etcd) && !o.Leaving && r.Snapshot != nil {
 		add("snapshot", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
 			return r.Snapshot(ctx, n, nd)
 		}, "unit")

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
@@ -52,7 +53,8 @@ func waits(p *engine.Plan, id string) map[string]bool {
 
 func TestTheStopOfAWholeCluster(t *testing.T) {
 	e := &env.Env{Cluster: cluster()}
-	cl := &cleanup.Cleanup{Nodes: nodes.New(e, facts.Places{})}
+	cl := &cleanup.Cleanup{Nodes: nodes.New(e, facts.Places{}),
+		Snapshot: func(context.Context, config.Node, *node.Node) error { return nil }}
 	b := plan.New(plan.Options{Hosts: nodes.Hosts(e.Cluster)}, plan.Phase{ID: plan.PhaseClean})
 	before := cl.InOrder(b)
 	for _, n := range e.Cluster.Nodes {
@@ -89,7 +91,7 @@ func TestTheStopOfAWholeCluster(t *testing.T) {
 
 func TestAClusterIsForgottenOnce(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"pki/ca.key", "admin.conf", "deploy.yaml", "known_hosts"} {
+	for _, name := range []string{"pki/ca.key", "admin.conf", "deploy.yaml", "known_hosts", "upgrade.json"} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +114,7 @@ func TestAClusterIsForgottenOnce(t *testing.T) {
 	if got := strings.Join(left, " "); err != nil || got != "deploy.yaml.cleaned known_hosts" {
 		t.Error("what is left:", got, err)
 	}
-	if len(kept) != 3 {
+	if len(kept) != 6 {
 		t.Error("the store was told of", kept)
 	}
 	if err := state.Apply(t.Context()); err != engine.ErrUnchanged { //nolint:errorlint // it is that value

@@ -64,31 +64,43 @@ func (r *Clients) API() *API {
 // Readyz wants 200 of /readyz at addr, from a server with a certificate of the cluster.
 func (r *Clients) Readyz(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error),
 	addr string) error {
-	cert, err := tls.X509KeyPair(r.PKI().Admin.Cert, r.PKI().Admin.Key)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	body, err := r.Get(ctx, dial, addr, "/readyz")
 	if err != nil {
 		return err
 	}
+	return body.Close()
+}
+
+// Get reads a path of the server at addr, which has a certificate of the cluster. It ends with ctx, and wants 200.
+func (r *Clients) Get(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error),
+	addr, path string) (io.ReadCloser, error) {
+	cert, err := tls.X509KeyPair(r.PKI().Admin.Cert, r.PKI().Admin.Key)
+	if err != nil {
+		return nil, err
+	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(r.PKI().CA.Cert)
-	client := &http.Client{Timeout: 10 * time.Second,
+	client := &http.Client{
 		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{
 			Certificates: []tls.Certificate{cert}, RootCAs: pool, ServerName: "kubernetes",
 			MinVersion: tls.VersionTLS12,
 		}}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+addr+"/readyz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+addr+path, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp.Body, nil
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusOK {
-		return nil
-	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
-	return fmt.Errorf("/readyz: %s: %s", resp.Status, text)
+	return nil, fmt.Errorf("%s: %s: %s", path, resp.Status, text)
 }
 
 // Unready says which checks of /readyz failed; the API server's answer names all sixty of them.
@@ -162,4 +174,27 @@ func (r *Clients) ReadThroughAny(ctx context.Context, m *pb.Member) error {
 	defer cancel()
 	_, err = c.Get(ctx, "health")
 	return err
+}
+
+// MemberVersion is the version of a member of etcd that answers, has no alarm, and reads through the quorum.
+func (r *Clients) MemberVersion(ctx context.Context, m *pb.Member) (string, error) {
+	if len(m.ClientURLs) == 0 {
+		return "", errors.New("it was never started")
+	}
+	c, err := r.EtcdClient(ctx, m.ClientURLs[:1], r.Peers())
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	is, err := c.Status(ctx, m.ClientURLs[0])
+	if err != nil {
+		return "", err
+	}
+	if len(is.Errors) > 0 {
+		return is.Version, errors.New(strings.Join(is.Errors, ", "))
+	}
+	_, err = c.Get(ctx, "health")
+	return is.Version, err
 }

@@ -64,6 +64,9 @@ func newAPI(d Dialer, ca, cert, key []byte, wrap transport.WrapperFunc) (*API, e
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(disc))}, nil
 }
 
+// Dynamic is the client of objects of any kind.
+func (k *API) Dynamic() dynamic.Interface { return k.dyn }
+
 // AppliedAsset says whether the manifests that make returns are applied.
 func (r *Clients) AppliedAsset(ctx context.Context, make func() ([]byte, error)) (bool, error) {
 	data, err := make()

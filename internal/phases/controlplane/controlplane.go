@@ -25,7 +25,8 @@ type ControlPlane struct {
 
 // Steps start the API server, the controller manager and the scheduler, and give the rights that nodes and the
 // API server need.
-func (r *ControlPlane) Steps() []*engine.Step {
+// nodes and users get a kubeconfig of an endpoint that the steps of answers have shown to answer.
+func (r *ControlPlane) Steps(answers []string) []*engine.Step {
 	var steps []*engine.Step
 	cps := r.Cluster.With(bundle.ControlPlane)
 	for _, n := range cps {
@@ -34,12 +35,17 @@ func (r *ControlPlane) Steps() []*engine.Step {
 		start := func(c driver.Component, what string, answers driver.Ready, needs []string) {
 			steps = append(steps, r.Driver.Start(c, n, answers).Steps(plan.PhaseControl, what, n, needs)...)
 		}
-		start(driver.APIServer, "apiserver", r.serverReady, ready)
+		start(driver.APIServer, "apiserver", r.ServerReady, ready)
 		after := []string{plan.ID(plan.PhaseControl, "apiserver", n.Name)}
 		start(driver.ControllerManager, "controller-manager", nil, after)
 		start(driver.Scheduler, "scheduler", nil, after)
 	}
-	ready := plan.Step(plan.PhaseControl, "ready", "", plan.IDs(plan.PhaseControl, "apiserver", cps))
+	return append(steps, r.Settle(plan.IDs(plan.PhaseControl, "apiserver", cps), answers)...)
+}
+
+// Settle are the steps that come after the API servers were started by the steps of needs.
+func (r *ControlPlane) Settle(needs, answers []string) []*engine.Step {
+	ready := plan.Step(plan.PhaseControl, "ready", "", needs)
 	ready.Verify = r.Ready
 	ready.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
 	ready.Timeout = 30 * time.Second
@@ -47,10 +53,10 @@ func (r *ControlPlane) Steps() []*engine.Step {
 	rbac.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 3 * time.Second}
 	rbac.Check = func(ctx context.Context) (bool, error) { return r.AppliedAsset(ctx, r.rights) }
 	rbac.Apply = func(ctx context.Context) error { return r.ApplyAsset(ctx, r.rights) }
-	conf := plan.Step(plan.PhaseControl, "kubeconfig", "", []string{ready.ID})
+	conf := plan.Step(plan.PhaseControl, "kubeconfig", "", append([]string{ready.ID}, answers...))
 	conf.Check = r.adminConfWritten
 	conf.Apply = r.writeAdminConf
-	return append(append(steps, ready, rbac, conf), r.Driver.Publish([]string{ready.ID})...)
+	return append([]*engine.Step{ready, rbac, conf}, r.Driver.Publish([]string{ready.ID})...)
 }
 
 // Ready makes the clients, which reach whichever API server lives, and waits for /readyz of all of them.
@@ -78,8 +84,8 @@ func (r *ControlPlane) ServersReady(ctx context.Context) error {
 	return nil
 }
 
-// serverReady waits until the node's API server is ready.
-func (r *ControlPlane) serverReady(ctx context.Context, nd *node.Node) error {
+// ServerReady waits until the node's API server is ready.
+func (r *ControlPlane) ServerReady(ctx context.Context, nd *node.Node) error {
 	return wait.Until(ctx, 2*wait.ProbeLimit, func(ctx context.Context) error { return r.serverAnswers(ctx, nd) })
 }
 

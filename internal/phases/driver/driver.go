@@ -118,6 +118,9 @@ type Driver interface {
 	// Form tells a member of etcd, before its first start, with whom it begins. With kubeadm it is a patch of the
 	// manifest.
 	Form(ctx context.Context, n config.Node, nd *node.Node, f Formation) error
+	// RemoveDNS stops CoreDNS for good on a node on which it ran as a service, with the files that the record has of
+	// it. engine.ErrUnchanged: the record has none.
+	RemoveDNS(ctx context.Context, n config.Node, nd *node.Node) error
 	// Publish is what the driver has done once in a cluster when its API answers and the steps of needs are done. With
 	// kubeadm: its ConfigMaps, and the DaemonSet of kube-proxy.
 	Publish(needs []string) []*engine.Step

@@ -48,8 +48,12 @@ type Env struct {
 	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see DryRun.
 	// StateDir is written to.
 	Dry bool
+	// Undo says that what fails is reverted (phases.Undo): preflight refuses nodes where that is not possible.
+	Undo bool
 	// RenewBefore, when it is set, has leaf certificates reissued that were issued before it.
 	RenewBefore time.Time
+	// Emulate is the minor, as 1.34, that the control plane runs as although its binaries are newer; "" is their own.
+	Emulate string
 }
 
 // Hook is a script that the command line names. It runs as root on the machines that have the role.

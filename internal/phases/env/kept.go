@@ -17,6 +17,9 @@ const (
 	KeptConfig     Kept = "deploy.yaml" // the cluster's own deploy.yaml
 	KeptRestore    Kept = "restore"     // how far a restore of etcd is
 	KeptSnapshots  Kept = "snapshots"   // snapshots of etcd
+	KeptUpgrade    Kept = "upgrade"     // the upgrade under way
+	KeptFormer     Kept = "endpoint"    // load balancers and endpoints that nodes may still use
+	KeptDNS        Kept = "dns"         // the kind of CoreDNS that the cluster is changed from
 )
 
 // Keep returns when parts of the cluster's files are where they outlive this host. It is called even if this try has

@@ -2,16 +2,10 @@ package etcd
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
@@ -23,41 +17,16 @@ type Begun struct{ SHA256, Token string }
 // ReadBegun reads what is under way of the cluster with this directory; without a token nothing is.
 func ReadBegun(stateDir string) (Begun, error) {
 	var b Begun
-	path := begunPath(stateDir)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return b, nil
-	}
-	if err == nil {
-		if err = json.Unmarshal(data, &b); err != nil {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	if err != nil {
-		return b, event.NewFault(event.ClassPreflight, "state.read", err)
-	}
-	return b, nil
+	err := env.ReadUnderWay(stateDir, begunName, &b)
+	return b, err
 }
 
-func begunPath(stateDir string) string { return filepath.Join(stateDir, "restore.json") }
+// begunName is its file in the cluster's directory.
+const begunName = "restore.json"
 
-func (b Begun) write(stateDir string) error {
-	data, err := json.Marshal(b)
-	if err == nil {
-		err = renameio.WriteFile(begunPath(stateDir), data, 0o600)
-	}
-	if err != nil {
-		return event.NewFault(event.ClassFailed, "state.write", err)
-	}
-	return nil
-}
+func (b Begun) write(stateDir string) error { return env.WriteUnderWay(stateDir, begunName, b) }
 
-func forgetBegun(stateDir string) error {
-	if err := os.Remove(begunPath(stateDir)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return event.NewFault(event.ClassFailed, "state.write", err)
-	}
-	return nil
-}
+func forgetBegun(stateDir string) error { return env.ForgetUnderWay(stateDir, begunName) }
 
 // Places are the directories of a restore on a node, beside that of the member's data, and the snapshot that was sent.
 type Places struct{ Data, Fresh, Old, Snapshot string }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
@@ -30,9 +31,13 @@ type Etcd struct {
 	*rolling.Rolling
 	Snapshots *Snapshots
 	payload   *payload.Payload
+	// Revert is called with the cause when a member that ran does not come up again; what it returns is the fault. nil
+	// leaves the member as it is.
+	Revert func(ctx context.Context, n config.Node, cause error) error
 
-	mu    sync.Mutex
-	found membership
+	mu     sync.Mutex
+	found  membership
+	putOff []restart // of members that lead, until all others are restarted
 }
 
 // New is the etcd of a run; d runs its members.
@@ -43,6 +48,7 @@ func New(c *clients.Clients, p *payload.Payload, r *rolling.Rolling, d driver.Dr
 
 // Steps makes the CAs and certificates, starts every member, and waits until each answers a linearized read. The
 // members of a new cluster start side by side, for each waits for the quorum; so none is started before all can be.
+// Those that run are restarted one at a time, and the one that leads last, when another one leads.
 func (r *Etcd) Steps() []*engine.Step {
 	members := r.Cluster.With(bundle.Etcd)
 	certs := plan.Step(plan.PhaseEtcd, "certificates", "", plan.Checked())
@@ -58,7 +64,7 @@ func (r *Etcd) Steps() []*engine.Step {
 	for _, n := range members {
 		w := r.Driver.Start(driver.Etcd, n,
 			func(ctx context.Context, _ *node.Node) error { return r.WaitReady(ctx, n) })
-		running, restart := w.Check, w.Apply
+		running, again := w.Check, w.Apply
 		w.Check = func(ctx context.Context) (bool, error) {
 			if r.isUnfinished(n.Name) {
 				return false, nil
@@ -66,11 +72,20 @@ func (r *Etcd) Steps() []*engine.Step {
 			return running(ctx)
 		}
 		w.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-			return r.start(ctx, n, nd, restart)
+			do := restart{n, func(ctx context.Context) error { return r.restart(ctx, n, nd, again) }}
+			if r.puttingOff(ctx, do, nd) {
+				return engine.ErrUnchanged
+			}
+			return do.f(ctx)
 		})
 		steps = append(steps, w.Steps(plan.PhaseEtcd, "start", n, []string{found.ID})...)
 	}
-	check := plan.Step(plan.PhaseEtcd, "health", "", plan.IDs(plan.PhaseEtcd, "start", members))
+	started := plan.IDs(plan.PhaseEtcd, "start", members)
+	if len(members) > 1 {
+		last := r.restartLeader(started)
+		steps, started = append(steps, last), []string{last.ID}
+	}
+	check := plan.Step(plan.PhaseEtcd, "health", "", started)
 	check.Verify = r.Health
 	check.Retry = engine.Retry{Tries: 30, Delay: time.Second, MaxDelay: 3 * time.Second}
 	check.Timeout = time.Minute

@@ -284,6 +284,10 @@ func (m *member) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse,
 func (m *member) MoveLeader(_ context.Context, q *pb.MoveLeaderRequest) (*pb.MoveLeaderResponse, error) {
 	m.f.mu.Lock()
 	defer m.f.mu.Unlock()
+	if i := slices.IndexFunc(m.f.list, func(x *pb.Member) bool { return x.Name == m.name }); i < 0 ||
+		m.f.list[i].ID != m.f.leader {
+		return nil, rpctypes.ErrGRPCNotLeader
+	}
 	m.f.leader = q.TargetID
 	for _, x := range m.f.list {
 		if x.ID == q.TargetID {

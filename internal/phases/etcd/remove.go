@@ -31,10 +31,9 @@ func (r *Etcd) SaveFirst(leaving []config.Node, needs []string) *engine.Step {
 	return s
 }
 
-// Leave has the node's member leave when the steps of needs are done and the API servers use the others.
+// Leave has the node's member leave when the steps of needs are done.
 func (r *Etcd) Leave(n config.Node, needs []string) *engine.Step {
-	s := plan.Step(plan.PhaseLeave, "member", n.Name,
-		slices.Concat(needs, plan.IDs(plan.PhaseControl, "apiserver", r.Cluster.With(bundle.ControlPlane))))
+	s := plan.Step(plan.PhaseLeave, "member", n.Name, needs)
 	s.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
 	s.Apply = func(ctx context.Context) error { return r.Remove(ctx, n) }
 	return s
@@ -66,8 +65,12 @@ func (r *Members) Remove(ctx context.Context, n config.Node) error {
 			}
 		}
 	}
-	if err := r.moveLeader(ctx, m, list); err != nil {
+	leader, err := r.leader(ctx)
+	if err != nil {
 		return err
+	}
+	if leader == m.ID { // where nobody takes it, they elect one when it is gone
+		_ = r.moveLeader(ctx, m, list)
 	}
 	if err := r.drop(ctx, n.Name, m); err != nil {
 		return err
@@ -104,39 +107,4 @@ func (r *Members) drop(ctx context.Context, name string, m *pb.Member) error {
 		}
 		return err
 	})
-}
-
-// moveLeader gives the office away if m has it: an election that nobody planned costs the API server a second.
-func (r *Members) moveLeader(ctx context.Context, m *pb.Member, list []*pb.Member) error {
-	var leader uint64
-	err := r.ask(ctx, nil, func(ctx context.Context, c *clientv3.Client) error {
-		for _, url := range c.Endpoints() {
-			s, err := c.Status(ctx, url)
-			if err != nil {
-				return err
-			}
-			leader = s.Leader
-		}
-		return nil
-	})
-	if err != nil || leader != m.ID || len(m.ClientURLs) == 0 {
-		return err
-	}
-	for _, o := range list {
-		if o.ID == m.ID || o.IsLearner || len(o.ClientURLs) == 0 || r.ReadThrough(ctx, o.ClientURLs[0]) != nil {
-			continue
-		}
-		c, err := r.EtcdClient(ctx, m.ClientURLs[:1], r.PeersAndRemoved())
-		if err != nil {
-			return err
-		}
-		move, cancel := context.WithTimeout(ctx, 10*time.Second)
-		_, err = c.MoveLeader(move, o.ID)
-		cancel()
-		c.Close()
-		if err == nil {
-			return nil
-		}
-	}
-	return nil // then the members elect one when it is gone
 }

@@ -56,7 +56,7 @@ type Facts struct {
 	NoRoute      bool     // packets to Services have no way out
 	Firewalls    []Firewall
 	Runtimes     []string // that run, and not with our configuration
-	OwnRuntime   string   // the one that has our configuration
+	OwnRuntimes  []string // those that have our configuration; two while one takes the place of the other
 	DockerJSON   bool     // there is a daemon.json of docker's own
 	NoExecTmp    bool
 	// PkgManagers are the programs of package managers that lie on the machine; which of them is its own, its family

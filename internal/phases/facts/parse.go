@@ -75,7 +75,7 @@ func (f *Facts) keys() map[string]func(string) {
 		"noexectmp":    flag(&f.NoExecTmp),
 		"noipset":      flag(&f.NoIPSet),
 		"noroute":      flag(&f.NoRoute),
-		"ownruntime":   text(&f.OwnRuntime),
+		"ownruntime":   list(&f.OwnRuntimes),
 		"pkg":          list(&f.PkgManagers),
 		"present":      list(&f.Present),
 		"recorded":     flag(&f.Recorded),

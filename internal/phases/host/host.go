@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -104,8 +105,10 @@ func (r *Host) System(n config.Node) *engine.Step {
 		if err != nil || !same {
 			return false, err
 		}
-		out, err := nd.Query(ctx, check.String()+"sed -n '/^"+blockBegin+"$/,/^"+blockEnd+"$/p' /etc/hosts\n")
-		return out == r.hostsBlock(n), err
+		out, err := nd.Query(ctx, check.String()+queryHosts)
+		// While the endpoint's name moves, both of its addresses do: Names writes the last one.
+		before := r.EndpointBefore()
+		return out == r.hostsBlock(n, r.EndpointAddress()) || before != "" && out == r.hostsBlock(n, before), err
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		if _, err := nd.Put(ctx, files); err != nil {
@@ -120,23 +123,43 @@ func (r *Host) System(n config.Node) *engine.Step {
 			Script: modules + live.String()}); err != nil {
 			return err
 		}
-		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.hosts"), Stdin: []byte(r.hostsBlock(n)),
-			Records: []node.Record{{Kind: "block", Key: "/etc/hosts", Was: "absent"}},
-			Script:  "[ -e /etc/hosts ] || : >/etc/hosts\nblock /etc/hosts\n"})
-		return err
+		return r.writeHosts(ctx, n, nd, cmp.Or(r.EndpointBefore(), r.EndpointAddress()))
 	})
 	return s
 }
 
-// hostsBlock names all nodes, and the endpoint to a node that has no other way to its address.
-func (r *Host) hostsBlock(to config.Node) string {
+const queryHosts = "sed -n '/^" + blockBegin + "$/,/^" + blockEnd + "$/p' /etc/hosts\n"
+
+func (r *Host) writeHosts(ctx context.Context, n config.Node, nd *node.Node, endpoint string) error {
+	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.hosts"), Stdin: []byte(r.hostsBlock(n, endpoint)),
+		Records: []node.Record{{Kind: "block", Key: "/etc/hosts", Was: "absent"}},
+		Script:  "[ -e /etc/hosts ] || : >/etc/hosts\nblock /etc/hosts\n"})
+	return err
+}
+
+// Names tells a node where the endpoint's name is now, when the steps of needs have shown that it answers there.
+func (r *Host) Names(n config.Node, needs []string) *engine.Step {
+	s := plan.Step(plan.PhaseBootstrap, "names", n.Name,
+		append([]string{plan.ID(plan.PhaseInfra, "system", n.Name)}, needs...))
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		out, err := nd.Query(ctx, queryHosts)
+		return out == r.hostsBlock(n, r.EndpointAddress()), err
+	})
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+		return r.writeHosts(ctx, n, nd, r.EndpointAddress())
+	})
+	return s
+}
+
+// hostsBlock names all nodes, and the endpoint at its address to a node that has no other way to it.
+func (r *Host) hostsBlock(to config.Node, endpoint string) string {
 	var b strings.Builder
 	b.WriteString(blockBegin + "\n")
 	for _, n := range r.Cluster.Nodes {
 		fmt.Fprintf(&b, "%s %s\n", n.IP, n.Name)
 	}
-	if f := r.Fact(to.Name); f != nil && (f.Resolves == "no" || f.Resolves == "ours") && r.EndpointAddress() != "" {
-		fmt.Fprintf(&b, "%s %s\n", r.EndpointAddress(), r.EndpointName())
+	if f := r.Fact(to.Name); f != nil && (f.Resolves == "no" || f.Resolves == "ours") && endpoint != "" {
+		fmt.Fprintf(&b, "%s %s\n", endpoint, r.EndpointName())
 	}
 	b.WriteString(blockEnd + "\n")
 	return b.String()

@@ -102,7 +102,7 @@ func TestTheNamesOfNodes(t *testing.T) {
 		h := two(&machine{})
 		h.SetFact("w1", &facts.Facts{Resolves: resolves})
 		want := "# eggo begin\n192.0.2.11 m1\n192.0.2.21 w1\n" + endpoint + "# eggo end\n"
-		if got := h.hostsBlock(h.Cluster.Nodes[1]); got != want {
+		if got := h.hostsBlock(h.Cluster.Nodes[1], h.EndpointAddress()); got != want {
 			t.Errorf("%s: %q", resolves, got)
 		}
 	}

@@ -34,13 +34,16 @@ func (r *Host) Inbound(n config.Node) []facts.PortRange {
 	}
 	if n.Has(bundle.ControlPlane) {
 		add(6443, "tcp")
-		if r.Cluster.DNS.Type == "binary" {
+		if r.Cluster.DNS.IsBinary() || r.FormerDNS() == "binary" {
 			add(53, "tcp", "udp")
 			add(9153, "tcp")
 		}
 	}
 	if n.Has(bundle.LoadBalancer) {
 		add(r.Cluster.LBPort, "tcp")
+	}
+	for _, port := range r.FormerPorts(n.IP) { // of a load balancer that nodes may still use
+		add(port, "tcp")
 	}
 	if nodes.IsKubelet(n) {
 		add(10250, "tcp")

@@ -31,6 +31,7 @@ type Join struct {
 
 	mu        sync.Mutex
 	restarted map[string]bool // nodes whose kubelet was restarted to register
+	moved     map[string]bool // nodes whose kubelet was told another endpoint
 }
 
 // Steps join every kubelet when the steps of needs are done, by TLS bootstrapping: a token that can only ask for a
@@ -54,6 +55,7 @@ func (r *Join) Steps(needs []string) []*engine.Step {
 		ready := []string{token.ID, plan.Programs(n, plan.GroupNode), plan.ID(plan.PhaseInfra, "system", n.Name),
 			plan.ID(plan.PhaseInfra, "load-images", n.Name)}
 		kubelet := r.Driver.Start(driver.Kubelet, n, nil)
+		moved := r.Driver.Start(driver.Kubelet, n, r.through(n))
 		running, apply := kubelet.Check, kubelet.Apply
 		// A kubelet that has not joined may hold a token that has ended since: then it is given the new one and
 		// restarted.
@@ -70,8 +72,10 @@ func (r *Join) Steps(needs []string) []*engine.Step {
 			if err := r.handToken(ctx, nd); err != nil {
 				return err
 			}
-			if err := r.tellEndpoint(ctx, nd); err != nil {
+			if tell, err := r.tellEndpoint(ctx, nd); err != nil {
 				return err
+			} else if tell {
+				return moved.Apply(ctx)
 			}
 			return apply(ctx)
 		})
@@ -107,10 +111,19 @@ func (r *Join) knowsEndpoint(ctx context.Context, nd *node.Node) (bool, error) {
 	return out == "" || strings.TrimSpace(out) == "server https://"+r.Cluster.Endpoint, err
 }
 
-func (r *Join) tellEndpoint(ctx context.Context, nd *node.Node) error {
+// tellEndpoint says whether the kubelet was told another endpoint, in this try or in an earlier one of the run.
+func (r *Join) tellEndpoint(ctx context.Context, nd *node.Node) (bool, error) {
 	if ok, err := r.knowsEndpoint(ctx, nd); ok || err != nil {
-		return err
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.moved[nd.Name()], err
 	}
+	r.mu.Lock()
+	if r.moved == nil {
+		r.moved = map[string]bool{}
+	}
+	r.moved[nd.Name()] = true
+	r.mu.Unlock()
 	conf := shell.Quote(r.Driver.Paths().Kubeconfig)
 	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.endpoint", "path", r.Driver.Paths().Kubeconfig,
 		"endpoint", r.Cluster.Endpoint),
@@ -118,7 +131,7 @@ func (r *Join) tellEndpoint(ctx context.Context, nd *node.Node) error {
 		Script: r.Driver.Stale(driver.Kubelet) + "(umask 077; awk '/^ *server: / {print ENVIRON[\"LINE\"]; next} " +
 			"{print}' " + conf + " >" + conf + ".eggo-new)\nsync " + conf + ".eggo-new 2>/dev/null || sync\nmv -f " +
 			conf + ".eggo-new " + conf + "\n"})
-	return err
+	return true, err
 }
 
 // mayJoin says whether the node has its certificate, or the token that counts to ask for one.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
@@ -38,6 +39,48 @@ func (r *Join) Ready(ctx context.Context) error {
 	return nil
 }
 
+// AllReady wants every node to be Ready in the cluster, whatever the version of its kubelet.
+func (r *Join) AllReady(ctx context.Context) error {
+	ready, err := r.ReadyNodes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range r.Expected() {
+		if !ready[n.Name] {
+			return wait.Again("check.node-not-ready", "why", "NotReady").On(n.Name)
+		}
+	}
+	return nil
+}
+
+// Versions are those of the kubelets by the names of their nodes, as the cluster last heard of them.
+func (r *Join) Versions(ctx context.Context) (map[string]string, error) {
+	list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, clients.Fault(err)
+	}
+	out := map[string]string{}
+	for _, n := range list.Items {
+		out[n.Name] = n.Status.NodeInfo.KubeletVersion
+	}
+	return out, nil
+}
+
+// Behind are the nodes whose kubelet has another version than this, whether they are skipped or not.
+func (r *Join) Behind(ctx context.Context, version string) ([]string, error) {
+	is, err := r.Versions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, n := range nodes.Kubelets(r.Cluster) {
+		if is[n.Name] != version {
+			out = append(out, n.Name)
+		}
+	}
+	return out, nil
+}
+
 // ReadyNodes says of every node by its name whether it is Ready. The API server has half a minute to answer.
 func (r *Join) ReadyNodes(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -53,4 +96,17 @@ func (r *Join) ReadyNodes(ctx context.Context) (map[string]bool, error) {
 		return err
 	})
 	return ready, err
+}
+
+// Names are those of the cluster's Nodes.
+func (r *Join) Names(ctx context.Context) ([]string, error) {
+	list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, clients.Fault(err)
+	}
+	var out []string
+	for _, o := range list.Items {
+		out = append(out, o.Name)
+	}
+	return out, nil
 }

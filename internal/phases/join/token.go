@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
@@ -28,7 +29,10 @@ type token struct {
 	Ends       time.Time
 }
 
-func (r *Join) tokenPath() string { return filepath.Join(r.StateDir, "pki", "bootstrap-token") }
+// TokenFile is where the jump host keeps the token, in the cluster's directory.
+const TokenFile = "pki/bootstrap-token"
+
+func (r *Join) tokenPath() string { return filepath.Join(r.StateDir, TokenFile) }
 
 func (r *Join) readToken() (token, bool) {
 	var t token
@@ -82,6 +86,26 @@ func (r *Join) makeToken(ctx context.Context) error {
 	_, err := r.API().CoreV1().Secrets(metav1.NamespaceSystem).Create(ctx, secret,
 		metav1.CreateOptions{FieldManager: layout.FieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return clients.Fault(err)
+	}
+	return nil
+}
+
+// DropToken removes the token that a run made, of which nothing is to be left; was is the file of the one before.
+func (r *Join) DropToken(ctx context.Context, was []byte) error {
+	var before, now token
+	_ = json.Unmarshal(was, &before) // none, and none that can be read, are the same
+	data, err := os.ReadFile(r.tokenPath())
+	if err != nil || json.Unmarshal(data, &now) != nil || now.ID == before.ID {
+		return engine.ErrUnchanged
+	}
+	name := "bootstrap-token-" + now.ID
+	if err := r.Emit(event.Change{Step: engine.StepID(ctx),
+		Desc: event.M("change.delete-token", "name", name)}); err != nil {
+		return err
+	}
+	err = r.API().CoreV1().Secrets(metav1.NamespaceSystem).Delete(ctx, name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
 		return clients.Fault(err)
 	}
 	return nil

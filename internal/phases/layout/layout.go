@@ -31,6 +31,9 @@ const LocalAPI = "https://127.0.0.1:6443"
 // FieldManager owns the fields that we apply.
 const FieldManager = "eggo"
 
+// CordonedAnnotation is on the Node of one that we have closed to pods and have not opened yet.
+const CordonedAnnotation = "eggo.isula.org/cordoned-by"
+
 // Of containerd.
 const (
 	ContainerdConf = "/etc/eggo/containerd.toml"

@@ -109,13 +109,14 @@ held() {
     "$@" "$(readlink -f "$p")" 2>/dev/null || :
   done | sort -u
 }
-# fixdpkg: a package of ours whose unpacking was interrupted is removed, for neither dpkg nor apt continues it
+# fixdpkg: a package of ours whose unpacking was interrupted is removed, for neither dpkg nor apt continues it; one that an
+# upgrade was moving keeps its configuration and data
 fixdpkg() {
   dpkgw --set-selections </dev/null || : # what was cut off stands in dpkg's journal, which only a dpkg that writes takes over
   for p in $(awk -F'\t' '$1=="package" {print $2}' $R); do
     case $(dpkg-query -W -f '${db:Status-Eflag} ${db:Status-Status}' "$p" 2>/dev/null || :) in
     reinstreq*|*half-installed)
-      if has residue "$p"; then dpkgw --force-remove-reinstreq --remove "$p"; else dpkgw --force-remove-reinstreq --purge "$p"; fi
+      if has residue "$p" || grep -qs "^$p " $D/kept/moves; then dpkgw --force-remove-reinstreq --remove "$p"; else dpkgw --force-remove-reinstreq --purge "$p"; fi
       scour "$p" ;;
     esac
   done

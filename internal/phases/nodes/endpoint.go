@@ -33,6 +33,15 @@ func (r *Nodes) EndpointAddress() string {
 	return ""
 }
 
+// EndpointBefore is EndpointAddress while nodes may still use a load balancer that lives and that deploy.yaml no longer
+// has: the new one does not answer yet. "" when there is none.
+func (r *Nodes) EndpointBefore() string {
+	if a := r.FormerLiving().Address(); a.IsValid() && r.EndpointName() != "" {
+		return a.String()
+	}
+	return ""
+}
+
 // SentDir is where bundle's packages and images lie on the node until they are installed and loaded:
 // package-src.distpath, or a place of ours.
 func (r *Nodes) SentDir() string {

@@ -31,6 +31,8 @@ type Nodes struct {
 	failed   map[string]*event.Fault // what preflight could not inspect
 	places   facts.Places            // what facts are read from, but for the staging directory
 	skipped  map[string]bool         // nodes that the run continues without
+	former   env.Former              // what nodes may still reach the API by
+	wasDNS   string                  // the kind of CoreDNS that the cluster is changed from
 	Removing []config.Node           // nodes that are removed from the cluster in this run
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/deb"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
@@ -52,14 +53,19 @@ func (apt) parse(out string) (chosen []chosenPackage, upgrades []string) { retur
 
 func (apt) fix() string { return "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\nfixdpkg\n" }
 
-func (apt) install(names []string, chosen []chosenPackage) string {
+func (a apt) install(names []string, chosen []chosenPackage) string {
+	return a.transaction("install -y --no-remove "+shell.QuoteAll(names), chosen)
+}
+
+// transaction has apt-get work on the chosen packages, and removes what was sent.
+func (apt) transaction(work string, chosen []chosenPackage) string {
 	var come []string
 	for _, c := range chosen {
 		come = append(come, c.name)
 	}
 	return aptget + node.Accounts + "census " + shell.QuoteAll(come) +
 		"\nmkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\n" +
-		"aptget install -y --no-remove " + shell.QuoteAll(names) + "\nnewcomers\n" +
+		"aptget " + work + "\nnewcomers\n" +
 		// An apt that was killed leaves links to what it installed among its temporary files.
 		"rm -rf " + repoDir + "/*.deb $D/apt/cache $D/apt/state $D/apt/tmp/*\n"
 }
@@ -78,8 +84,58 @@ func (apt) record(c chosenPackage) node.Record {
 	return node.Record{Kind: "package", Key: c.name, Was: "absent"}
 }
 
-// parseSimulation reads apt-get -s: "Inst NAME [OLD] (NEW ORIGIN [ARCH])"; with an old version it would be an upgrade.
+func (apt) versions() string {
+	return "p=$(" + ours("package") + ")\n[ -z \"$p\" ] || " + aptVersions("$p")
+}
+
+func (apt) versionsOf(names []string) string { return aptVersions(shell.QuoteAll(names)) }
+
+func aptVersions(names string) string {
+	return "dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\\n' " + names + " 2>/dev/null |\n" +
+		"  sed -n 's/^installed //p'\n"
+}
+
+func (apt) compare(a, b string) int { return deb.Compare(a, b) }
+
+// newest upgrades what is there; install alone has it stay, see aptget.
+const newest = "-o APT::Get::Upgrade=true install --no-remove "
+
+func (apt) chooseUpgrade(names []string) string {
+	return aptget + "aptget -s " + newest + shell.QuoteAll(names)
+}
+
+func (apt) parseUpgrade(out string) (all []planned, others []string) { return simulation(out), nil }
+
+func (a apt) upgrade(names []string, chosen []chosenPackage) string {
+	return a.transaction("-y "+newest+shell.QuoteAll(names), chosen)
+}
+
+// returning installs files though newer versions are there; nothing leaves for them.
+const returning = "-o APT::Get::Upgrade=true --allow-downgrades install --no-remove "
+
+func (apt) chooseBack(files []string) string {
+	return aptget + "mkdir -p " + node.Dir + "/apt/tmp\naptget -s " + returning + shell.QuoteAll(files)
+}
+
+func (a apt) back(files []string, chosen []chosenPackage) string {
+	return a.transaction("-y "+returning+shell.QuoteAll(files), chosen)
+}
+
+// parseSimulation reads what an installation would do; what has an old version would be upgraded.
 func parseSimulation(out string) (chosen []chosenPackage, upgrades []string) {
+	for _, p := range simulation(out) {
+		// The same version again is one whose installation was cut off and that dpkg wants to install again.
+		if p.old != "" && p.old != p.version {
+			upgrades = append(upgrades, p.name)
+			continue
+		}
+		chosen = append(chosen, p.chosenPackage)
+	}
+	return chosen, upgrades
+}
+
+// simulation reads apt-get -s: "Inst NAME [OLD] (NEW ORIGIN [ARCH])".
+func simulation(out string) (all []planned) {
 	for line := range strings.Lines(out) {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "Inst ")
 		if !ok {
@@ -95,13 +151,8 @@ func parseSimulation(out string) (chosen []chosenPackage, upgrades []string) {
 		if len(w) == 0 {
 			continue
 		}
-		// The same version again is one whose installation was cut off and that dpkg wants to install again.
-		if old != "" && old != w[0] {
-			upgrades = append(upgrades, name)
-			continue
-		}
 		name, _, _ = strings.Cut(name, ":")
-		chosen = append(chosen, chosenPackage{name: name, version: w[0], arch: strings.Trim(w[len(w)-1], "[]")})
+		all = append(all, planned{chosenPackage{name: name, version: w[0], arch: strings.Trim(w[len(w)-1], "[]")}, old})
 	}
-	return chosen, upgrades
+	return all
 }

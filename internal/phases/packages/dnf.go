@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/rpm"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
@@ -70,8 +71,10 @@ func (dnf) fresh() string { return "[ -e " + node.Dir + "/dnf/cache ]" }
 
 // choose has dnf say what it would do and answers no. That it was asked is an end without success, which is
 // distinguished from a failure.
-func (d dnf) choose(names []string) string {
-	return d.run() + "rc=0\nout=$(dnfx -v --assumeno install " + shell.QuoteAll(names) + ` 2>&1) || rc=$?
+func (d dnf) choose(names []string) string { return d.ask("install", names) }
+
+func (d dnf) ask(verb string, names []string) string {
+	return d.run() + "rc=0\nout=$(dnfx -v --assumeno " + verb + " " + shell.QuoteAll(names) + ` 2>&1) || rc=$?
 printf '%s\n' "$out"
 [ $rc -ne 0 ] || exit 0
 case $out in *'Operation aborted'* | *'Exiting on user'*) exit 0 ;; esac # dnf's word, and yum's
@@ -95,7 +98,7 @@ func (d dnf) install(names []string, chosen []chosenPackage) string {
 		shell.QuoteAll(begun) + " >$D/dnf/begun\nsync $D/dnf/begun 2>/dev/null || sync\n" +
 		"dnfx -y --setopt=eggo.includepkgs=" + shell.Quote(strings.Join(only, ",")) + " install " +
 		shell.QuoteAll(names) + "\nnewcomers\n" +
-		"rm -f $D/dnf/begun\nrm -rf $D/repo/*.rpm $D/dnf/cache $D/dnf/persist $D/dnf/log $D/dnf/tmp/*\n"
+		"rm -f $D/dnf/begun\n" + d.sweep()
 }
 
 func (dnf) installed(names []string) string {
@@ -120,24 +123,60 @@ func (dnf) record(c chosenPackage) node.Record {
 // rpmKey names a package to rpm: two of one name may be there for two architectures.
 func rpmKey(c chosenPackage) string { return c.name + "." + c.arch }
 
+func (dnf) versions() string {
+	return "p=$(" + ours("rpm") + ")\n[ -z \"$p\" ] || " + rpmVersions("$p")
+}
+
+func (dnf) versionsOf(names []string) string { return rpmVersions(shell.QuoteAll(names)) }
+
+func rpmVersions(names string) string {
+	return "rpm -q --qf '%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n' " + names + " || true\n"
+}
+
+func (dnf) compare(a, b string) int { return rpm.Compare(rpm.ParseEVR(a), rpm.ParseEVR(b)) }
+
+func (d dnf) chooseUpgrade(names []string) string { return d.ask("upgrade", names) }
+
+func (dnf) parseUpgrade(out string) (all []planned, others []string) { return parseTransaction(out) }
+
+// upgrade does not write down what it begins with: fix would remove that, and a package that is there in both versions
+// is left to the next upgrade.
+func (d dnf) upgrade(names []string, chosen []chosenPackage) string {
+	return d.replace("upgrade", names, chosen)
+}
+
+// fromFiles asks no repository beside them.
+const fromFiles = "'--disablerepo=*' downgrade"
+
+func (d dnf) chooseBack(files []string) string { return d.ask(fromFiles, files) }
+
+func (d dnf) back(files []string, chosen []chosenPackage) string {
+	return d.replace(fromFiles, files, chosen)
+}
+
+// replace has packages take the place of their other versions.
+func (d dnf) replace(verb string, names []string, chosen []chosenPackage) string {
+	var only []string
+	for _, c := range chosen {
+		only = append(only, c.name)
+	}
+	return node.RPM + node.Accounts + d.run() + "mkdir -p $D/dnf/log $D/dnf/tmp\nrpmlock\ncensus\n" +
+		"dnfx -y --setopt=eggo.includepkgs=" + shell.Quote(strings.Join(only, ",")) + " " + verb + " " +
+		shell.QuoteAll(names) + "\nnewcomers\n" + d.sweep()
+}
+
+// sweep removes what was sent.
+func (dnf) sweep() string {
+	return "rm -rf $D/repo/*.rpm $D/dnf/cache $D/dnf/persist $D/dnf/log $D/dnf/tmp/*\n"
+}
+
 // parseResolution reads what dnf -v and yum tell while they resolve: "---> Package NAME.ARCH EVR will be installed", or
 // what else will become of a package: that it is upgraded, erased, obsoleted.
 func parseResolution(out string) (chosen []chosenPackage, others []string) {
 	for line := range strings.Lines(out) {
-		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "---> Package ")
-		if !ok {
-			continue
-		}
-		w := strings.Fields(rest)
-		if len(w) < 4 || w[2] != "will" || w[3] != "be" {
-			continue
-		}
-		dot := strings.LastIndexByte(w[0], '.')
-		if dot <= 0 || dot == len(w[0])-1 {
-			continue
-		}
-		c := chosenPackage{name: w[0][:dot], version: strings.TrimPrefix(w[1], "0:"), arch: w[0][dot+1:]}
-		switch what := strings.Join(w[4:], " "); {
+		c, what, ok := parsePackage(line)
+		switch {
+		case !ok:
 		case what == "installed" && !slices.Contains(chosen, c):
 			chosen = append(chosen, c)
 		case what != "installed" && !slices.Contains(others, c.name):
@@ -145,4 +184,22 @@ func parseResolution(out string) (chosen []chosenPackage, others []string) {
 		}
 	}
 	return chosen, others
+}
+
+// parsePackage reads one line of that.
+func parsePackage(line string) (c chosenPackage, what string, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(line), "---> Package ")
+	if !ok {
+		return c, "", false
+	}
+	w := strings.Fields(rest)
+	if len(w) < 4 || w[2] != "will" || w[3] != "be" {
+		return c, "", false
+	}
+	dot := strings.LastIndexByte(w[0], '.')
+	if dot <= 0 || dot == len(w[0])-1 {
+		return c, "", false
+	}
+	c = chosenPackage{name: w[0][:dot], version: strings.TrimPrefix(w[1], "0:"), arch: w[0][dot+1:]}
+	return c, strings.Join(w[4:], " "), true
 }

@@ -23,7 +23,12 @@ import (
 )
 
 // Packages are the steps by which nodes get their packages.
-type Packages struct{ *payload.Payload }
+type Packages struct {
+	*payload.Payload
+	// Old are the bundles of the version that an upgrade comes from: the old packages are kept from them. One may be
+	// nil: it is not there any more.
+	Old func(config.Node) env.Bundle
+}
 
 // Send lets the node's own package manager choose from the bundle's metadata and sends just the packages that it chose.
 func (r *Packages) Send(n config.Node) *engine.Step {
@@ -135,8 +140,8 @@ func (r *Packages) packagesStep(n config.Node, what string, needs ...string) *en
 const repoDir = node.Dir + "/repo"
 
 // packager is the package manager of a family of operating systems: what it is asked and told, in shell. All of it
-// works on a repository of the bundle's metadata in repoDir and on no other; nothing that is installed is upgraded or
-// removed by it.
+// works on a repository of the bundle's metadata in repoDir and on no other; nothing that is installed is removed by
+// it, or comes to another version but by upgrade and back.
 type packager interface {
 	// kind is that of the bundle's packages for it.
 	kind() bundle.Kind
@@ -162,6 +167,19 @@ type packager interface {
 	left() string
 	// record is what is recorded before a package is installed.
 	record(c chosenPackage) node.Record
+
+	// versions prints NAME VERSION of each package that we have installed and that is there, versionsOf of each of
+	// these.
+	versions() string
+	versionsOf(names []string) string
+	compare(a, b string) int
+	// chooseUpgrade and upgrade are choose and install for packages that are there in older versions.
+	chooseUpgrade(names []string) string
+	parseUpgrade(out string) (all []planned, others []string)
+	upgrade(names []string, chosen []chosenPackage) string
+	// chooseBack and back are the same for packages that return to old versions, from files alone.
+	chooseBack(files []string) string
+	back(files []string, chosen []chosenPackage) string
 }
 
 // holds asks a condition of the node.
@@ -209,11 +227,7 @@ func (r *Packages) choose(ctx context.Context, n config.Node, nd *node.Node) (ch
 	b, p := r.BundleOf(n), r.packagerOf(n)
 	out, err := nd.Query(ctx, p.choose(r.Packages(n, b.Manifest())))
 	if err != nil {
-		f := event.AsFault(err)
-		if f.Code == "node.command-failed" && !diskSays(f.Cause) {
-			return choice{}, event.NewFault(event.ClassFailed, "packages.unsolvable", nil, "apt", f.Cause).On(n.Name)
-		}
-		return choice{}, err
+		return choice{}, unsolvable(n, err)
 	}
 	chosen, others := p.parse(out)
 	if len(others) > 0 {
@@ -232,6 +246,15 @@ func (r *Packages) choose(ctx context.Context, n config.Node, nd *node.Node) (ch
 	return got, nil
 }
 
+// unsolvable is the fault of a package manager that cannot choose.
+func unsolvable(n config.Node, err error) error {
+	f := event.AsFault(err)
+	if f.Code == "node.command-failed" && !diskSays(f.Cause) {
+		return event.NewFault(event.ClassFailed, "packages.unsolvable", nil, "apt", f.Cause).On(n.Name)
+	}
+	return err
+}
+
 // sendRepository puts the metadata and a configuration of the package manager's own on the node, and has it read them.
 func sendRepository(ctx context.Context, nd *node.Node, b env.Bundle, p packager) error {
 	if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.repository"), Script: p.setup()}); err != nil {
@@ -247,13 +270,19 @@ func sendRepository(ctx context.Context, nd *node.Node, b env.Bundle, p packager
 // sendMembers uploads members of the bundle to their places in the repository.
 func sendMembers(ctx context.Context, nd *node.Node, b env.Bundle, members []bundle.Member) error {
 	for _, x := range members {
-		open := func() (io.ReadSeekCloser, error) { return b.Open(x.Path) }
-		if _, err := nd.Upload(ctx, shell.Upload{Path: inRepo(b.Manifest(), x), Mode: 0o644, Size: x.Size,
-			SHA256: x.SHA256, Open: open, What: path.Base(x.Path)}); err != nil {
+		if err := sendTo(ctx, nd, b, x, inRepo(b.Manifest(), x)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sendTo uploads a member of a bundle.
+func sendTo(ctx context.Context, nd *node.Node, b env.Bundle, x bundle.Member, at string) error {
+	open := func() (io.ReadSeekCloser, error) { return b.Open(x.Path) }
+	_, err := nd.Upload(ctx, shell.Upload{Path: at, Mode: 0o644, Size: x.Size, SHA256: x.SHA256, Open: open,
+		What: path.Base(x.Path)})
+	return err
 }
 
 // chosenPackage is one that a package manager would install; version with the epoch where it has one.

@@ -183,3 +183,63 @@ func FuzzSimulation(f *testing.F) {
 		}
 	})
 }
+
+const transaction = `--> Starting dependency resolution
+---> Package containerd.x86_64 1.6.22-12.oe2403 will be upgraded
+---> Package containerd.x86_64 1.7.14-1.oe2403 will be an upgrade
+---> Package libnew.x86_64 0:1.0-1 will be installed
+---> Package podman.x86_64 1:4.5-1 will be erased
+---> Package runc.x86_64 1.1.3-9 will be updated
+---> Package runc.x86_64 1.1.8-1 will be an update
+--> Finished dependency resolution
+`
+
+// What comes, what it takes the place of, and what would become of others.
+func TestWhatAnUpgradeWouldDo(t *testing.T) {
+	all, others := parseTransaction(transaction)
+	want := []planned{{chosenPackage{"containerd", "1.7.14-1.oe2403", "x86_64"}, "?"},
+		{chosenPackage{"libnew", "1.0-1", "x86_64"}, ""}, {chosenPackage{"runc", "1.1.8-1", "x86_64"}, "?"}}
+	if !slices.Equal(all, want) || !slices.Equal(others, []string{"podman"}) {
+		t.Errorf("%+v, others %v", all, others)
+	}
+	all = simulation("Inst nsdep (1 localhost [all])\nInst nsdemo [1.0-1] (2.0-1 localhost [all])\n")
+	want = []planned{{chosenPackage{"nsdep", "1", "all"}, ""}, {chosenPackage{"nsdemo", "2.0-1", "all"}, "1.0-1"}}
+	if !slices.Equal(all, want) {
+		t.Errorf("%+v", all)
+	}
+}
+
+const downgraded = `--> Starting dependency resolution
+---> Package containerd.x86_64 1.7.14-1.oe2403 will be downgraded
+---> Package containerd.x86_64 1.6.22-12.oe2403 will be a downgrade
+---> Package podman.x86_64 1:4.5-1 will be erased
+---> Package runc.x86_64 0:1.1.3-9 will be a downgrade
+---> Package runc.x86_64 0:1.1.8-1 will be erased
+--> Finished dependency resolution
+`
+
+// dnf and yum say of the way back what leaves for the old version, each in its words; what leaves besides is told.
+func TestWhatTheWayBackWouldDo(t *testing.T) {
+	all, others := parseTransaction(downgraded)
+	want := []planned{{chosenPackage{"containerd", "1.6.22-12.oe2403", "x86_64"}, "?"},
+		{chosenPackage{"runc", "1.1.3-9", "x86_64"}, "?"}}
+	if !slices.Equal(all, want) || !slices.Equal(others, []string{"podman"}) {
+		t.Errorf("%+v, others %v", all, others)
+	}
+}
+
+// The way back works from the files that were kept, and asks no repository.
+func TestTheWayBackIsFromFilesAlone(t *testing.T) {
+	files := []string{keptDir + "/runc-1.1.3-9.x86_64.rpm"}
+	chosen := []chosenPackage{{"runc", "1.1.3-9", "x86_64"}}
+	for _, c := range []struct{ script, want string }{
+		{dnf{"dnf"}.chooseBack(files), "dnfx -v --assumeno '--disablerepo=*' downgrade " + files[0]},
+		{dnf{"yum"}.back(files, chosen), "includepkgs=runc '--disablerepo=*' downgrade " + files[0] + "\nnewcomers\n"},
+		{apt{}.chooseBack([]string{keptDir + "/runc_1_amd64.deb"}),
+			"aptget -s -o APT::Get::Upgrade=true --allow-downgrades install --no-remove " + keptDir + "/runc_1_amd64.deb"},
+	} {
+		if !strings.Contains(c.script, c.want) {
+			t.Errorf("want %s in\n%s", c.want, c.script)
+		}
+	}
+}

@@ -69,7 +69,8 @@ func (r *Payload) Members(n config.Node, m *bundle.Manifest) []Placed {
 		list := r.Cluster.Packages[role]
 		if !Overrides(list) {
 			for _, mem := range m.Members {
-				if target := m.Target(mem); target != "" && slices.Contains(mem.Roles, role) {
+				if target := m.Target(mem); target != "" && slices.Contains(mem.Roles, role) &&
+					!(mem.Kind == bundle.Binary && config.OfOtherRuntime(r.Cluster.Runtime, mem.Name)) {
 					add(mem, path.Dir(target), bundle.UseOf(mem.Kind))
 				}
 			}
@@ -115,7 +116,7 @@ func (r *Payload) Packages(n config.Node, m *bundle.Manifest) []string {
 			continue
 		}
 		for _, p := range m.Install {
-			if slices.Contains(p.Roles, role) {
+			if slices.Contains(p.Roles, role) && !config.OfOtherRuntime(r.Cluster.Runtime, p.Name) {
 				add(p.Name)
 			}
 		}

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
+	"net/url"
 	"reflect"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,8 +32,15 @@ var kinds = map[string]struct {
 	"serviceaccounts": {"v1", "ServiceAccount", true}, "services": {"v1", "Service", true}, "pods": {"v1", "Pod", true},
 	"leases":     {"coordination.k8s.io/v1", "Lease", true},
 	"daemonsets": {"apps/v1", "DaemonSet", true}, "deployments": {"apps/v1", "Deployment", true},
-	"clusterroles":        {"rbac.authorization.k8s.io/v1", "ClusterRole", false},
-	"clusterrolebindings": {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", false},
+	"replicasets": {"apps/v1", "ReplicaSet", true}, "statefulsets": {"apps/v1", "StatefulSet", true},
+	"poddisruptionbudgets":            {"policy/v1", "PodDisruptionBudget", true},
+	"endpoints":                       {"v1", "Endpoints", true},
+	"endpointslices":                  {"discovery.k8s.io/v1", "EndpointSlice", true},
+	"validatingwebhookconfigurations": {"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", false},
+	"mutatingwebhookconfigurations":   {"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", false},
+	"customresourcedefinitions":       {"apiextensions.k8s.io/v1", "CustomResourceDefinition", false},
+	"clusterroles":                    {"rbac.authorization.k8s.io/v1", "ClusterRole", false},
+	"clusterrolebindings":             {"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", false},
 }
 
 // API is a Kubernetes API in memory: discovery, get, list, create, merge patch and server-side apply with dry run,
@@ -44,9 +52,17 @@ type API struct {
 	// era names the data of etcd: another one is an empty store.
 	era     string
 	refresh func(*API) (era string)
-	budget  string // why no pod may be evicted
+	budget  string        // why no pod may be evicted
+	denied  int           // status of every eviction; 0: they are not denied
+	release func() string // of the API server that answers
 	// Writes are the requests that changed something, in order: method and path.
-	writes []string
+	writes  []string
+	again   []string          // objects that were written as they are
+	stored  map[string]string // in which version a resource is stored, where it is not the first
+	refused map[string]int    // the status by which an object is not written again
+	applied map[string]object // what was applied by server-side apply
+	dns     dnsTrouble
+	watch   func(*API) // after each request
 }
 
 // Writes lists the requests that changed an object.
@@ -76,15 +92,26 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if era := a.refresh(a); era != a.era {
-		a.era, a.store = era, map[string]object{}
+		a.era, a.store, a.applied = era, map[string]object{}, map[string]object{}
 		a.refresh(a)
 	}
+	defer func() {
+		if a.refresh(a); a.watch != nil {
+			a.watch(a)
+		}
+	}()
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	if path == "/readyz" {
+	switch path {
+	case "/readyz":
 		_, _ = io.WriteString(w, "ok")
 		return
+	case "/version":
+		reply(w, http.StatusOK, object{"gitVersion": a.release()})
+		return
+	case "/metrics":
+		return
 	}
-	if doc := discovery(path); doc != nil {
+	if doc := a.discovery(path); doc != nil {
 		reply(w, http.StatusOK, doc)
 		return
 	}
@@ -105,7 +132,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	dry := r.URL.Query().Get("dryRun") != ""
 	switch {
 	case r.Method == http.MethodGet && name == "":
-		a.list(w, path, resource, strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "spec.nodeName="))
+		a.list(w, path, resource, r.URL.Query())
 	case r.Method == http.MethodGet:
 		if o := a.store[path]; o != nil {
 			reply(w, http.StatusOK, o)
@@ -124,6 +151,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		delete(a.store, path)
+		delete(a.applied, path)
 		reply(w, http.StatusOK, object{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 	default:
 		status(w, http.StatusMethodNotAllowed, "MethodNotAllowed", r.Method)
@@ -153,11 +181,26 @@ func split(path string) (resource, name string, ok bool) {
 	return parts[0], name, ok
 }
 
-// list serves a collection, of one namespace or of all.
+// AddReplicaSet makes the ReplicaSet that the pods of a namespace belong to: it makes those again that are evicted.
+func (a *API) AddReplicaSet(namespace string, replicas int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.put(setOf(namespace), object{"apiVersion": "apps/v1", "kind": "ReplicaSet",
+		"metadata": object{"name": "set", "namespace": namespace}, "spec": object{"replicas": replicas}}, true)
+}
+
+func setOf(namespace string) string {
+	return "/apis/apps/v1/namespaces/" + namespace + "/replicasets/set"
+}
+
 // AddPod puts a pod of some ReplicaSet onto a node.
 func (a *API) AddPod(namespace, name, on string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.addPod(namespace, name, on)
+}
+
+func (a *API) addPod(namespace, name, on string) {
 	a.store["/api/v1/namespaces/"+namespace+"/pods/"+name] = object{"apiVersion": "v1", "kind": "Pod",
 		"spec": object{"nodeName": on}, "metadata": object{
 			"name": name, "namespace": namespace,
@@ -184,21 +227,85 @@ func (a *API) Object(path string) map[string]any {
 	return clone(a.store[path])
 }
 
+// Merge changes what is at a path, as somebody else would.
+func (a *API) Merge(path string, change map[string]any) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.store[path] == nil {
+		return fmt.Errorf("nothing is at %s", path)
+	}
+	a.put(path, merge(clone(a.store[path]), change), true)
+	return nil
+}
+
+// Add puts an object at a path.
+func (a *API) Add(path string, o map[string]any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.put(path, o, true)
+}
+
+// Remove removes what is at a path.
+func (a *API) Remove(path string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.store, path)
+	delete(a.applied, path)
+}
+
 func (a *API) evict(w http.ResponseWriter, pod string) {
 	switch {
 	case a.store[pod] == nil:
 		status(w, http.StatusNotFound, "NotFound", pod)
+	case a.denied != 0:
+		status(w, a.denied, http.StatusText(a.denied), "admission webhook denied the request")
 	case a.budget != "":
 		status(w, http.StatusTooManyRequests, "TooManyRequests", a.budget)
 	default:
+		m := meta(a.store[pod])
 		delete(a.store, pod)
+		namespace, _ := m["namespace"].(string)
+		if on := a.free(); a.store[setOf(namespace)] != nil && on != "" {
+			a.addPod(namespace, fmt.Sprint(m["name"], "-again"), on)
+		}
 		reply(w, http.StatusCreated, object{"kind": "Status", "apiVersion": "v1", "status": "Success"})
 	}
 }
 
-// list gives what is under a path; of pods those on a node, if it is named.
-func (a *API) list(w http.ResponseWriter, path, resource, on string) {
-	k := kinds[resource]
+// Deny has every eviction answered with a status, as a webhook does or missing rights do; 0 is none.
+func (a *API) Deny(status int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.denied = status
+}
+
+// free is a node that takes pods; "" when none does.
+func (a *API) free() string {
+	for _, p := range sorted(a.store) {
+		if name, ok := strings.CutPrefix(p, "/api/v1/nodes/"); ok {
+			spec, _ := a.store[p]["spec"].(object)
+			if spec["unschedulable"] != true && spec["taints"] == nil {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// owned is how many pods of a namespace's ReplicaSet there are.
+func (a *API) owned(namespace string) int {
+	n := 0
+	for p := range a.store {
+		if strings.HasPrefix(p, "/api/v1/namespaces/"+namespace+"/pods/") {
+			n++
+		}
+	}
+	return n
+}
+
+// list gives what is under a path, in pages if asked; of pods those on a node, if it is named.
+func (a *API) list(w http.ResponseWriter, path, resource string, q url.Values) {
+	k, on := kinds[resource], strings.TrimPrefix(q.Get("fieldSelector"), "spec.nodeName=")
 	items := []any{}
 	for _, p := range sorted(a.store) {
 		if res, _, _ := split(p); res != resource || !strings.HasPrefix(p, strings.TrimSuffix(path, resource)) {
@@ -209,8 +316,13 @@ func (a *API) list(w http.ResponseWriter, path, resource, on string) {
 		}
 		items = append(items, a.store[p])
 	}
-	reply(w, http.StatusOK, object{"kind": k.kind + "List", "apiVersion": k.gv,
-		"metadata": object{"resourceVersion": fmt.Sprint(a.version)}, "items": items})
+	m := object{"resourceVersion": fmt.Sprint(a.version)}
+	at, _ := strconv.Atoi(q.Get("continue"))
+	items = items[min(at, len(items)):]
+	if most, _ := strconv.Atoi(q.Get("limit")); most > 0 && most < len(items) {
+		items, m["continue"] = items[:most], strconv.Itoa(at+most)
+	}
+	reply(w, http.StatusOK, object{"kind": k.kind + "List", "apiVersion": k.gv, "metadata": m, "items": items})
 }
 
 func (a *API) create(w http.ResponseWriter, path, resource string, body []byte) {
@@ -264,7 +376,21 @@ func (a *API) patch(w http.ResponseWriter, path, resource string, body []byte, k
 		status(w, http.StatusBadRequest, "BadRequest", "kind")
 		return
 	}
-	o := merge(clone(old), change)
+	if len(change) == 0 && !dry {
+		a.again = append(a.again, path)
+		if why := a.refused[path]; why != 0 {
+			status(w, why, strings.ReplaceAll(http.StatusText(why), " ", ""), "refused")
+			return
+		}
+	}
+	o := clone(old)
+	if apply {
+		prune(o, a.applied[path], change)
+	}
+	if apply && !dry {
+		a.applied[path] = clone(change)
+	}
+	o = merge(o, change)
 	if same := old != nil && reflect.DeepEqual(clone(o), clone(old)); same {
 		reply(w, http.StatusOK, old)
 		return
@@ -288,7 +414,10 @@ func (a *API) put(path string, o object, keep bool) object {
 		}
 	}
 	m["generation"], m["uid"], m["creationTimestamp"] = gen, "uid-"+path, "2026-01-01T00:00:00Z"
-	m["managedFields"] = []any{object{"manager": "eggo"}}
+	m["managedFields"] = []any{object{"manager": "somebody", "operation": "Update"}}
+	if a.applied[path] != nil {
+		m["managedFields"] = []any{object{"manager": "eggo", "operation": "Apply"}}
+	}
 	m["resourceVersion"] = fmt.Sprint(a.version + 1)
 	if keep {
 		a.version++
@@ -350,33 +479,6 @@ func reply(w http.ResponseWriter, code int, doc any) {
 func status(w http.ResponseWriter, code int, reason, message string) {
 	reply(w, code, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason,
 		"message": message, "code": code})
-}
-
-// discovery answers what there is, in the form without aggregation.
-func discovery(path string) any {
-	groups := map[string][]any{}
-	for name, k := range kinds {
-		groups[k.gv] = append(groups[k.gv], object{"name": name, "singularName": "", "namespaced": k.namespaced,
-			"kind": k.kind, "verbs": []any{"get", "list", "create", "patch"}})
-	}
-	switch path {
-	case "/api":
-		return object{"kind": "APIVersions", "versions": []any{"v1"}}
-	case "/apis":
-		var list []any
-		for gv := range maps.Keys(groups) {
-			if group, version, ok := strings.Cut(gv, "/"); ok {
-				v := object{"groupVersion": gv, "version": version}
-				list = append(list, object{"name": group, "versions": []any{v}, "preferredVersion": v})
-			}
-		}
-		return object{"kind": "APIGroupList", "apiVersion": "v1", "groups": list}
-	}
-	gv := strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/")
-	if list, ok := groups[gv]; ok {
-		return object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": gv, "resources": list}
-	}
-	return nil
 }
 
 // Paths are the objects that the server keeps, each with the number of its changes.

@@ -55,13 +55,16 @@ type member struct{ name, body string }
 func WriteBundle(path string) error { return WriteBundleWithout(path) }
 
 // WriteBundleWithout leaves out programs by their names.
-func WriteBundleWithout(path string, absent ...string) error { return writeBundle(path, "", absent) }
+func WriteBundleWithout(path string, absent ...string) error {
+	return writeBundle(path, Version, "", absent)
+}
 
-// writeBundle writes one whose programs are of another build, if one is named: the same versions, other bytes.
-func writeBundle(path, build string, absent []string) error {
+// writeBundle writes one of a version whose programs are of another build, if one is named: other bytes. Those of
+// broken do not start.
+func writeBundle(path, version, build string, absent []string, broken ...string) error {
 	both := []bundle.Role{bundle.ControlPlane, bundle.Worker}
 	cp := []bundle.Role{bundle.ControlPlane}
-	m := &bundle.Manifest{Format: bundle.FormatVersion, Name: "sim", Arch: "amd64", Kubernetes: Version,
+	m := &bundle.Manifest{Format: bundle.FormatVersion, Name: "sim", Arch: "amd64", Kubernetes: version,
 		OS: bundle.OS{Family: "debian", ID: "debian", Release: "12", Codename: "bookworm"},
 		Install: []bundle.Package{{Name: "containerd", Roles: both}, {Name: "conntrack", Roles: both},
 			{Name: "nginx", Roles: []bundle.Role{bundle.LoadBalancer}}}}
@@ -78,23 +81,41 @@ func writeBundle(path, build string, absent []string) error {
 		payload = append(payload, member{e.Path, body})
 	}
 	var packages strings.Builder
-	for _, p := range [][2]string{{"containerd", "runc (>= 1.1)"}, {"runc", ""}, {"conntrack", ""}, {"nginx", ""}} {
-		file := p[0] + "_1.2-3_amd64.deb"
-		fmt.Fprintf(&packages, "Package: %s\nVersion: 1.2-3\nArchitecture: amd64\nFilename: %s\n", p[0], file)
+	pkg := "1.2-3"
+	if version != Version {
+		pkg = "1.3-1"
+	}
+	debs := [][2]string{{"containerd", "runc (>= 1.1)"}, {"runc", ""}, {"conntrack", ""}, {"nginx", ""}}
+	programs := map[string][]bundle.Role{"kube-apiserver": cp, "kube-controller-manager": cp,
+		"kube-scheduler": cp, "kubectl": cp,
+		"kubelet": both, "kube-proxy": both, "etcd": {bundle.Etcd}, "etcdctl": {bundle.Etcd}}
+	if build == WithDocker {
+		m.Install = append(m.Install, bundle.Package{Name: "docker.io", Roles: both})
+		debs = append(debs, [2]string{"docker.io", "containerd (>= 1.4)"})
+		programs["cri-dockerd"] = both
+	}
+	if build == WithCoreDNS {
+		programs["coredns"] = cp
+	}
+	for _, p := range debs {
+		file := p[0] + "_" + pkg + "_amd64.deb"
+		fmt.Fprintf(&packages, "Package: %s\nVersion: %s\nArchitecture: amd64\nFilename: %s\n", p[0], pkg, file)
 		if p[1] != "" {
 			fmt.Fprintf(&packages, "Depends: %s\n", p[1])
 		}
 		packages.WriteString("\n")
-		add(bundle.Member{Path: file, Kind: bundle.Deb, Name: p[0], Version: "1.2-3"}, "package "+p[0])
+		add(bundle.Member{Path: file, Kind: bundle.Deb, Name: p[0], Version: pkg}, "package "+p[0])
 	}
 	add(bundle.Member{Path: "Packages", Kind: bundle.Metadata, Name: "apt"}, packages.String())
 	add(bundle.Member{Path: "addons/kube-flannel.yml", Kind: bundle.Addon, Name: "kube-flannel.yml", Roles: cp},
 		Flannel)
-	for name, roles := range map[string][]bundle.Role{"kube-apiserver": cp, "kube-controller-manager": cp,
-		"kube-scheduler": cp, "kubectl": cp,
-		"kubelet": both, "kube-proxy": both, "etcd": {bundle.Etcd}, "etcdctl": {bundle.Etcd}} {
+	for name, roles := range programs {
+		text := strings.TrimSpace("program " + name + " " + build)
+		if slices.Contains(broken, name) {
+			text = "broken " + text
+		}
 		add(bundle.Member{Path: name, Kind: bundle.Binary, Name: name, Version: "1", Roles: roles,
-			Dst: "/usr/local/bin", Mode: 0o755}, strings.TrimSpace("program "+name+" "+build))
+			Dst: "/usr/local/bin", Mode: 0o755}, text)
 	}
 	add(bundle.Member{Path: "etcdutl", Kind: bundle.Binary, Name: "etcdutl", Version: "1",
 		Roles: []bundle.Role{bundle.Etcd}, Dst: "/usr/local/bin", Mode: 0o755}, etcdutl)

@@ -30,6 +30,9 @@ func (l *Lab) Copy(dir string) (*Lab, error) {
 	for path, o := range l.API.store {
 		c.API.store[path] = clone(o)
 	}
+	for path, o := range l.API.applied {
+		c.API.applied[path] = clone(o)
+	}
 	c.API.version, c.API.era, c.API.budget, c.API.writes = l.API.version, l.API.era, l.API.budget,
 		slices.Clone(l.API.writes)
 	l.API.mu.Unlock()
@@ -39,6 +42,7 @@ func (l *Lab) Copy(dir string) (*Lab, error) {
 		c.Etcd.list = append(c.Etcd.list, &own)
 	}
 	c.Etcd.next, c.Etcd.data, c.Etcd.asked = l.Etcd.next, l.Etcd.data, slices.Clone(l.Etcd.asked)
+	c.Etcd.leader = l.Etcd.leader
 	l.Etcd.mu.Unlock()
 	return c, c.publish()
 }

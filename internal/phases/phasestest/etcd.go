@@ -91,7 +91,55 @@ type Etcd struct {
 	next uint64
 	data string // names the cluster's data, while a node has any
 	// Asked are the changes of the membership, in order.
-	asked []string
+	asked  []string
+	leader uint64 // elected when it does not run
+	stays  bool   // it gives its office to nobody
+}
+
+// Stay has the member that leads give its office to nobody.
+func (e *Etcd) Stay() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stays = true
+}
+
+// Leader is the name of the member that leads.
+func (e *Etcd) Leader() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.elect()
+	for _, m := range e.list {
+		if m.ID == e.leader {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// elect has the first voter that runs lead, when the one that leads does not.
+func (e *Etcd) elect() {
+	e.refresh()
+	first := uint64(0)
+	for _, m := range e.list {
+		if m.IsLearner || !e.runs(m) {
+			continue
+		}
+		if m.ID == e.leader {
+			return
+		}
+		if first == 0 {
+			first = m.ID
+		}
+	}
+	e.leader = first
+}
+
+// runs says whether a member runs.
+func (e *Etcd) runs(m *pb.Member) bool {
+	return slices.ContainsFunc(e.lab.Cluster.With(bundle.Etcd), func(n config.Node) bool {
+		return slices.Contains(m.PeerURLs, "https://"+n.IP.String()+":2380") &&
+			e.lab.Nodes[n.Name].active("etcd.service")
+	})
 }
 
 // Changes are the changes of the membership that were asked for: "add 192.0.2.33", "promote e3", "remove e1".
@@ -180,11 +228,8 @@ func (e *Etcd) quorum() bool {
 			continue
 		}
 		voters++
-		for _, n := range e.lab.Cluster.With(bundle.Etcd) {
-			if slices.Contains(m.PeerURLs, "https://"+n.IP.String()+":2380") &&
-				e.lab.Nodes[n.Name].active("etcd.service") {
-				run++
-			}
+		if e.runs(m) {
+			run++
 		}
 	}
 	return 2*run > voters
@@ -211,9 +256,38 @@ func (s *server) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, er
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: max(n, Revision)}}, nil
 }
 
-func (*server) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
-	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: "3.6.0", DbSize: 1 << 20},
-		nil
+func (s *server) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.elect()
+	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: s.id()}, Leader: s.leader, Version: "3.6.0",
+		DbSize: 1 << 20}, nil
+}
+
+// id is that of the server's own member.
+func (s *server) id() uint64 {
+	for _, m := range s.list {
+		if slices.Contains(m.PeerURLs, "https://"+s.node.IP.String()+":2380") {
+			return m.ID
+		}
+	}
+	return 0
+}
+
+func (s *server) MoveLeader(_ context.Context, r *pb.MoveLeaderRequest) (*pb.MoveLeaderResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.elect()
+	if s.leader != s.id() {
+		return nil, rpctypes.ErrGRPCNotLeader
+	}
+	for _, m := range s.list {
+		if m.ID == r.TargetID && !m.IsLearner && s.runs(m) && !s.stays {
+			s.leader = m.ID
+			return &pb.MoveLeaderResponse{Header: &pb.ResponseHeader{}}, nil
+		}
+	}
+	return nil, rpctypes.ErrGRPCBadLeaderTransferee
 }
 
 func (s *server) Snapshot(_ *pb.SnapshotRequest, to pb.Maintenance_SnapshotServer) error {

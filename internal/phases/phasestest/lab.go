@@ -47,9 +47,10 @@ type Lab struct {
 
 	Etcd *Etcd // nil likewise
 
-	shape Shape
-	addr  addresses
-	stop  []func()
+	machines []config.Node // that there are, whatever the cluster is
+	shape    Shape
+	addr     addresses
+	stop     []func()
 
 	mu   sync.Mutex
 	ways map[string][]net.Conn // open connections by machine and unit
@@ -97,7 +98,11 @@ func NewKitOf(dir string, shape Shape) (*Kit, error) {
 }
 
 func stage(ctx context.Context, dir string) (*bundle.Staged, error) {
-	return bundle.Stage(ctx, filepath.Join(dir, "bundle.tar.gz"), filepath.Join(dir, "stage"), nil)
+	return stageAs(ctx, dir, "bundle.tar.gz", "stage")
+}
+
+func stageAs(ctx context.Context, dir, file, at string) (*bundle.Staged, error) {
+	return bundle.Stage(ctx, filepath.Join(dir, file), filepath.Join(dir, at), nil)
 }
 
 func cluster(shape Shape) (*config.Cluster, error) {
@@ -173,6 +178,9 @@ func (l *Lab) publish() error {
 	return os.WriteFile(filepath.Join(l.Dir, "lab.json"), data, 0o600)
 }
 
+// WithDocker is a build whose bundle has Docker and cri-dockerd beside containerd.
+const WithDocker = "docker"
+
 // Rebuild gives the lab a bundle of the same versions whose programs have other bytes.
 func (l *Lab) Rebuild(build string) error {
 	for _, name := range []string{"bundle.tar.gz", "stage"} {
@@ -180,7 +188,7 @@ func (l *Lab) Rebuild(build string) error {
 			return err
 		}
 	}
-	if err := writeBundle(filepath.Join(l.Dir, "bundle.tar.gz"), build, nil); err != nil {
+	if err := writeBundle(filepath.Join(l.Dir, "bundle.tar.gz"), Version, build, nil); err != nil {
 		return err
 	}
 	_, err := stage(context.Background(), l.Dir)
@@ -207,6 +215,28 @@ func OpenLab(dir string) (*Lab, error) {
 	return l, err
 }
 
+// Release makes a bundle of another version of Kubernetes, in which the programs of broken do not start, and returns
+// its path as deploy.yaml has it.
+func (l *Lab) Release(version string, broken ...string) (path string, err error) {
+	file := "bundle-" + version + ".tar.gz"
+	if err := os.RemoveAll(filepath.Join(l.Dir, "stage-"+version)); err != nil { // of another one of the version
+		return "", err
+	}
+	if err := writeBundle(filepath.Join(l.Dir, file), version, version, nil, broken...); err != nil {
+		return "", err
+	}
+	_, err = stageAs(context.Background(), l.Dir, file, "stage-"+version)
+	return "/" + file, err
+}
+
+// versionOf is the version of a program by its content, which ends with it when the bundle is that of a release.
+func versionOf(program string) string {
+	if w := strings.Fields(program); len(w) > 0 && strings.HasPrefix(w[len(w)-1], "v1.") {
+		return w[len(w)-1]
+	}
+	return Version
+}
+
 func assemble(dir string, shape Shape) (*Lab, error) {
 	c, err := cluster(shape)
 	if err != nil {
@@ -214,6 +244,7 @@ func assemble(dir string, shape Shape) (*Lab, error) {
 	}
 	l := &Lab{Dir: dir, Cluster: c, Nodes: map[string]*Node{}, shape: shape, ways: map[string][]net.Conn{},
 		addr: addresses{Etcd: map[string]string{}}}
+	l.machines = slices.Clone(c.Nodes)
 	for _, n := range c.Nodes {
 		l.Nodes[n.Name] = &Node{name: n.Name, dir: filepath.Join(dir, "nodes", n.Name), dial: l.dial}
 	}
@@ -239,9 +270,19 @@ func (l *Lab) Env(emit func(event.Event) error) phases.Env {
 		Cluster: l.Cluster, StateDir: l.StateDir(), Emit: emit, Now: time.Now,
 		Connect: func(_ context.Context, n config.Node) (node.Host, error) {
 			h := l.Nodes[n.Name]
+			for _, m := range l.machines {
+				if m.IP == n.IP {
+					h = l.Nodes[m.Name]
+				}
+			}
 			return h, h.enter(nil)
 		},
-		Stage: func(ctx context.Context, _ config.BundleSource) (phases.Bundle, error) { return stage(ctx, l.Dir) },
+		Stage: func(ctx context.Context, b config.BundleSource) (phases.Bundle, error) {
+			if version, ok := strings.CutPrefix(filepath.Base(b.Path), "bundle-"); ok { // of Release
+				return stageAs(ctx, l.Dir, filepath.Base(b.Path), "stage-"+strings.TrimSuffix(version, ".tar.gz"))
+			}
+			return stage(ctx, l.Dir)
+		},
 	}
 }
 
@@ -251,10 +292,13 @@ func (l *Lab) dial(ctx context.Context, from, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c, ok, err := l.dialNames(ctx, from, host, port); ok {
+		return c, err
+	}
 	to := l.Nodes[from]
 	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
 		to = nil
-		for _, n := range l.Cluster.Nodes {
+		for _, n := range l.machines {
 			if n.IP.String() == host {
 				to = l.Nodes[n.Name]
 			}
@@ -265,6 +309,9 @@ func (l *Lab) dial(ctx context.Context, from, addr string) (net.Conn, error) {
 	}
 	if err := to.enter(nil); err != nil {
 		return nil, refused(addr)
+	}
+	if to.listens(port) && to.active("eggo-lb.service") {
+		port = "8443"
 	}
 	for p, unit := range map[string]struct{ unit, at string }{
 		"6443": {"kube-apiserver.service", l.addr.API}, "2379": {"etcd.service", l.addr.Etcd[to.name]},
@@ -288,20 +335,6 @@ func (l *Lab) dial(ctx context.Context, from, addr string) (net.Conn, error) {
 		return idle(), nil
 	}
 	return nil, refused(addr)
-}
-
-// End ends a machine's unit in the middle of what it does, with all connections to it.
-func (l *Lab) End(name, unit string) error {
-	if err := os.Remove(l.Nodes[name].State("active/" + unit)); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.ways[name+" "+unit] {
-		c.Close()
-	}
-	delete(l.ways, name+" "+unit)
-	return nil
 }
 
 // serve starts the API, etcd and the components' health probes.
@@ -341,7 +374,9 @@ func (l *Lab) serve() error {
 		l.addr.Etcd[n.Name] = at
 		l.stop = append(l.stop, l.Etcd.serve(n, etcd, conf("etcd/ca.crt", "nodes/"+n.Name+"/etcd-server")))
 	}
-	l.API = &API{store: map[string]object{}, refresh: l.controllers}
+	l.API = &API{store: map[string]object{}, applied: map[string]object{}, refresh: l.controllers, watch: l.watchNames,
+		dns:     dnsTrouble{mute: map[string]bool{}, lag: map[string][]string{}},
+		release: func() string { return versionOf(l.Nodes[control].Runs("kube-apiserver.service")) }}
 	api, err := listen(&l.addr.API)
 	if err != nil {
 		return err
@@ -402,6 +437,12 @@ func (l *Lab) controllers(a *API) (era string) {
 					"conditions": []any{object{"type": "Ready", "status": "True"}},
 				}}, true)
 		}
+		if o := a.store[path]; o != nil && l.Nodes[n.Name].active("kubelet.service") {
+			runs := l.Nodes[n.Name].Runs("kubelet.service")
+			runtime, _ := os.ReadFile(l.Nodes[n.Name].State("runtime"))
+			o["status"].(object)["nodeInfo"] = object{"kubeletVersion": versionOf(runs),
+				"containerRuntimeVersion": strings.TrimSpace(string(runtime)) + "://1.2.3"}
+		}
 		if a.store[path] != nil {
 			names = append(names, n.Name)
 			if l.Nodes[n.Name].active("kubelet.service") {
@@ -418,6 +459,9 @@ func (l *Lab) controllers(a *API) (era string) {
 		case "DaemonSet":
 			o["status"] = object{"observedGeneration": meta(o)["generation"], "desiredNumberScheduled": len(names),
 				"numberReady": len(names), "updatedNumberScheduled": len(names)}
+		case "ReplicaSet":
+			namespace, _ := meta(o)["namespace"].(string)
+			o["status"] = object{"replicas": spec["replicas"], "readyReplicas": a.owned(namespace)}
 		case "Deployment":
 			n := spec["replicas"]
 			o["status"] = object{"observedGeneration": meta(o)["generation"], "replicas": n, "readyReplicas": n,
@@ -427,6 +471,7 @@ func (l *Lab) controllers(a *API) (era string) {
 			l.flannel(names, cidr)
 		}
 	}
+	a.endpointControllers()
 	return era
 }
 

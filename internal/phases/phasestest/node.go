@@ -249,9 +249,16 @@ func (n *Node) install(address string) error {
 			"github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1\n",
 		"packages/containerd/etc/containerd/config.toml":            "version = 2\n",
 		"packages/containerd/lib/systemd/system/containerd.service": "[Service]\nExecStart=/usr/bin/containerd\n",
-		"packages/runc.files":         "755 /usr/sbin/runc\n",
-		"packages/runc/usr/sbin/runc": "runc\n",
-		"packages/nginx.files":        "755 /usr/sbin/nginx\n",
+		"packages/docker.io.files": "755 /usr/sbin/dockerd\n755 /usr/bin/docker\n644 " +
+			"/usr/lib/systemd/system/docker.service\n",
+		"packages/docker.io.unit":                                  "docker.service\n",
+		"packages/docker.io.group":                                 "docker:x:104:\n",
+		"packages/docker.io/usr/sbin/dockerd":                      "dockerd\n",
+		"packages/docker.io/usr/lib/systemd/system/docker.service": "[Service]\nExecStart=/usr/sbin/dockerd -H fd://\n",
+		"root/usr/lib/systemd/system/.keep":                        "",
+		"packages/runc.files":                                      "755 /usr/sbin/runc\n",
+		"packages/runc/usr/sbin/runc":                              "runc\n",
+		"packages/nginx.files":                                     "755 /usr/sbin/nginx\n",
 		"packages/nginx/usr/sbin/nginx": "#!/bin/sh\necho 'configure arguments: " +
 			"--modules-path=/usr/lib/nginx/modules --with-stream=dynamic'\n",
 		"packages/conntrack.files":              "755 /usr/sbin/conntrack\n",
@@ -280,8 +287,11 @@ func (n *Node) programs() error {
 			return err
 		}
 		to := filepath.Join(bin, e.Name())
-		if e.Name() == "ctr" {
+		switch e.Name() {
+		case "ctr":
 			to = filepath.Join(n.dir, "packages/containerd/usr/bin/ctr")
+		case "docker":
+			to = filepath.Join(n.dir, "packages/docker.io/usr/bin/docker")
 		}
 		if err := write(to, string(text), 0o755); err != nil {
 			return err
@@ -324,6 +334,12 @@ func (n *Node) active(unit string) bool {
 }
 
 // refused is what a dial to a port gets on which nobody listens.
+// listens says whether the load balancer's configuration has the port.
+func (n *Node) listens(port string) bool {
+	conf, err := os.ReadFile(n.Path("/etc/eggo/nginx-lb.conf"))
+	return err == nil && bytes.Contains(conf, []byte("listen "+port+" "))
+}
+
 func refused(addr string) error {
 	return event.NewFault(event.ClassFailed, "ssh.forward-failed",
 		fmt.Errorf("connect to %s: connection refused", addr), "addr", addr)

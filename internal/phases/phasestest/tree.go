@@ -43,7 +43,8 @@ func (l *Lab) Tree() (map[string]string, error) {
 					}
 					what += " " + strings.TrimPrefix(to, filepath.Join(n.dir, "root"))
 				}
-				if strings.HasPrefix(rel, "state/journal/") || rel == "state/routes" {
+				if strings.HasPrefix(rel, "state/journal/") || rel == "state/routes" ||
+					rel == "state/runtime" {
 					return nil
 				}
 				if rel == "root/var/lib/etcd/default.etcd/member/id" {

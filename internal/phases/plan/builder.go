@@ -34,6 +34,8 @@ type Options struct {
 // Phase is one phase of a plan and what holds for all of its steps.
 type Phase struct {
 	ID string
+	// Title is that of the ID unless it is given.
+	Title event.Msg
 	// After runs when all steps of the phase have ended; not in a dry run.
 	After func(context.Context, event.Outcome) error
 	// Needs are what each step of the phase on a host needs beside its own; host "" is the jump host.
@@ -123,7 +125,10 @@ func (b *Builder) IDs(phase, host string) []string {
 func (b *Builder) Plan() *engine.Plan {
 	p := &engine.Plan{Hosts: b.o.Hosts, Barriers: slices.Clone(b.barriers), Spare: b.o.Skip}
 	for _, ph := range b.phases {
-		p.Phases = append(p.Phases, engine.Phase{ID: ph.ID, Title: event.M("phase." + ph.ID), After: ph.After})
+		if ph.Title.Key == "" {
+			ph.Title = event.M("phase." + ph.ID)
+		}
+		p.Phases = append(p.Phases, engine.Phase{ID: ph.ID, Title: ph.Title, After: ph.After})
 	}
 	for _, s := range b.steps {
 		own := *s // a builder that is asked again gives the same

@@ -21,6 +21,7 @@ const (
 	PhaseAddons    = "addons"
 	PhaseCheck     = "check"
 	PhaseClean     = "clean"
+	PhaseUndo      = "undo" // what a run that failed reverts
 )
 
 // ID of a step on a node, or of a local one when node is "".
@@ -117,3 +118,10 @@ const PhaseRestore = "restore"
 
 // PhaseSnapshot has the steps of a snapshot.
 const PhaseSnapshot = "snapshot"
+
+// The phases of an upgrade beside those of a deploy and of a snapshot.
+const (
+	PhaseSoak   = "soak"   // the new control plane runs as the old minor
+	PhaseCommit = "commit" // it stops to
+	PhaseNodes  = "nodes"  // the kubelets and what they need
+)

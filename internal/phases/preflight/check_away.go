@@ -10,21 +10,27 @@ import (
 
 // checkAway is about a node that could not be inspected. Others leave a cluster without it if it does nothing but run
 // workloads; one that would have to learn who is left must be there, or leave too. A run that is limited to other nodes
-// does without it likewise.
+// does without it likewise, and so does an upgrade that is reverted without a worker that it has not touched.
 func checkAway() Check {
 	return Check{
 		Name: "away", Needs: Unseen,
-		Codes: []string{"preflight.limit-without", "preflight.leave-without", "preflight.leave-needs"},
+		Codes: []string{"preflight.limit-without", "preflight.leave-without", "preflight.leave-needs",
+			"preflight.back-without"},
 		Node: func(in *Input, n config.Node, _ *facts.Facts) []event.Finding {
 			why := in.Failure(n.Name, n.Name)
 			outside := len(in.Limit) > 0 && !slices.Contains(in.Limit, n.Name)
 			cause := event.Clean(why.Fault.Error())
+			untouched := in.Upgrade != nil && in.Upgrade.Untouched != nil && in.Upgrade.Untouched(n)
 			switch {
-			case len(in.Removing) == 0 && !outside, why.Fault.Class == event.ClassLocked,
+			case len(in.Removing) == 0 && !outside && !untouched, why.Fault.Class == event.ClassLocked,
 				why.Fault.Class == event.ClassAuth, outside && !in.Skip(n.Name):
 				return []event.Finding{why}
 			case outside:
 				return one(event.Warning, n, "preflight.limit-without", "cause", cause)
+			case untouched && in.Skip(n.Name):
+				return one(event.Warning, n, "preflight.back-without", "cause", cause)
+			case untouched:
+				return []event.Finding{why}
 			case in.Skip(n.Name):
 				return one(event.Warning, n, "preflight.leave-without", "cause", cause, "cluster", in.Cluster.Name)
 			}

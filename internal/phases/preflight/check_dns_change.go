@@ -6,17 +6,24 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// checkDNSChange: CoreDNS as it was installed would run on beside the other kind, and both would answer for the
-// Service.
+// checkDNSChange tells that CoreDNS is changed to another kind, which only a deploy of all nodes does: both kinds have
+// to be there until every node is shown to get its answers from the new one.
 func checkDNSChange() Check {
 	return Check{
-		Name: "dns-change", Codes: []string{"preflight.dns-change"},
+		Name: "dns-change", Codes: []string{"preflight.dns-change", "preflight.dns-moves"},
 		Cluster: func(_ context.Context, in *Input) []event.Finding {
-			if in.Saved == nil || in.Saved.DNS.Type == in.Cluster.DNS.Type {
+			switch is := in.FormerDNS(); {
+			case is == "":
 				return nil
+			case in.MovesDNS && len(in.Limit) == 0 && !in.Undo:
+				return []event.Finding{in.dnsFinding(event.Warning, "preflight.dns-moves", is)}
+			default:
+				return []event.Finding{in.dnsFinding(event.Error, "preflight.dns-change", is)}
 			}
-			return []event.Finding{Finding(event.Error, "", "preflight.dns-change", "is", in.Saved.DNS.Type, "want",
-				in.Cluster.DNS.Type, "cluster", in.Cluster.Name)}
 		},
 	}
+}
+
+func (in *Input) dnsFinding(severity event.Severity, code, is string) event.Finding {
+	return Finding(severity, "", code, "is", is, "want", in.Cluster.DNS.Type, "cluster", in.Cluster.Name)
 }

@@ -13,21 +13,21 @@ import (
 )
 
 // checkLost finds machines, and roles of machines, that the cluster has and deploy.yaml no longer names: to leave them
-// where they are would be two truths, and to take them away is not what deploy is asked for.
-func checkLost() Check {
+// where they are would be two truths, and to take them away is not what deploy is asked for. A load balancer that moves
+// is no loss for a deploy: checkBalancer tells of it.
+func checkLost(moves bool) Check {
 	return Check{
-		Name: "lost", Codes: []string{"preflight.node-lost", "preflight.balancer-left", "preflight.role-lost"},
+		Name: "lost", Codes: []string{"preflight.node-lost", "preflight.role-lost"},
 		Cluster: func(_ context.Context, in *Input) []event.Finding {
 			var out []event.Finding
 			for was, is := range in.saved() {
 				switch {
+				case is == nil && moves && balancerOnly(was):
+					continue
 				case is == nil:
 					out = append(out, Finding(event.Error, was.Name, "preflight.node-lost", "ip", was.IP.String(),
 						"cluster", in.Cluster.Name))
 					continue
-				case was.Has(bundle.LoadBalancer) && !is.Has(bundle.LoadBalancer):
-					out = append(out, Finding(event.Warning, was.Name, "preflight.balancer-left", "cluster",
-						in.Cluster.Name))
 				}
 				if roles := lostRoles(was, *is); len(roles) > 0 {
 					out = append(out, Finding(event.Error, was.Name, "preflight.role-lost", "roles",

@@ -1,6 +1,8 @@
 package preflight
 
 import (
+	"strings"
+
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
@@ -24,12 +26,13 @@ func checkOurs() Check {
 			if f.NodeName != "" && f.NodeName != n.Name {
 				out = append(out, Finding(event.Error, n.Name, "preflight.renamed", "was", event.Clean(f.NodeName)))
 			}
-			if f.OwnRuntime != "" && nodes.IsKubelet(n) && f.OwnRuntime != in.Runtime {
-				out = append(out, Finding(event.Error, n.Name, "preflight.runtime-change", "is", f.OwnRuntime, "want",
-					in.Runtime))
+			turns := in.Change != nil && f.Joined && !in.Undo
+			if others := in.others(f); len(others) > 0 && nodes.IsKubelet(n) && !turns {
+				out = append(out, Finding(event.Error, n.Name, "preflight.runtime-change", "is",
+					strings.Join(others, ", "), "want", in.Runtime))
 			}
-			if b := in.BundleFor(n, f); b != nil && f.Kubelet != "" && b.Manifest().Kubernetes != "" &&
-				f.Kubelet != b.Manifest().Kubernetes {
+			if b := in.BundleFor(n, f); in.Upgrade == nil && b != nil && f.Kubelet != "" &&
+				b.Manifest().Kubernetes != "" && f.Kubelet != b.Manifest().Kubernetes {
 				out = append(out, Finding(event.Error, n.Name, "preflight.version", "is", event.Clean(f.Kubelet),
 					"bundle", b.Manifest().Kubernetes))
 			}

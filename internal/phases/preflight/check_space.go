@@ -11,11 +11,16 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
+
+// reserve remains for logs and pods.
+const reserve = 512 << 20
 
 // checkSpace adds up by file system what will be written: members to their places, images once as archive and about
 // three times unpacked, packages once as files and about four times installed; half a gigabyte remains for logs and
-// pods. On a node of ours most is there already, but not other versions of binaries.
+// pods. On a node of ours most is there already, but not other versions of binaries, which lie side by side, and in an
+// upgrade not all images.
 func checkSpace() Check {
 	return Check{
 		Name: "space", Codes: []string{"preflight.disk"}, Needs: Served,
@@ -30,8 +35,18 @@ func checkSpace() Check {
 					need[m.Dst] += m.Size
 				}
 			}
-			if f.Cluster != in.Cluster.Name {
+			switch {
+			case f.Cluster != in.Cluster.Name:
 				addSpace(in, need, n, b)
+			case in.changes(n):
+				need[in.Store] += reserve
+				for _, im := range in.Images(n, b.Manifest()) {
+					addImage(in, need, im)
+				}
+			case in.Upgrade != nil:
+				for _, im := range in.newImages(n, b.Manifest()) {
+					addImage(in, need, im)
+				}
 			}
 			return tooLittle(n, f, need)
 		},
@@ -40,11 +55,9 @@ func checkSpace() Check {
 
 // addSpace adds what a machine needs on which nothing of ours is yet.
 func addSpace(in *Input, need map[string]int64, n config.Node, b env.Bundle) {
-	const reserve = 512 << 20
 	need[in.Store] += reserve
 	for _, im := range in.Images(n, b.Manifest()) {
-		need[in.SpaceFor()] += im.Size
-		need[in.Store] += 3 * im.Size
+		addImage(in, need, im)
 	}
 	for _, m := range b.Manifest().Members {
 		if m.Kind == bundle.Deb || m.Kind == bundle.RPM {
@@ -52,6 +65,35 @@ func addSpace(in *Input, need map[string]int64, n config.Node, b env.Bundle) {
 			need["/usr"] += 4 * m.Size
 		}
 	}
+}
+
+func addImage(in *Input, need map[string]int64, im bundle.Image) {
+	need[in.SpaceFor()] += im.Size
+	need[in.Store] += 3 * im.Size
+}
+
+// newImages are those of the bundle that a node of ours does not have: neither of the bundle that it is of now, nor by
+// what its kubelet says.
+func (in *Input) newImages(n config.Node, m *bundle.Manifest) []bundle.Image {
+	if !nodes.IsKubelet(n) || !in.limited(n) {
+		return nil
+	}
+	has := map[string]bool{}
+	if was := in.current(n); was != nil {
+		for _, im := range in.Images(n, was) {
+			has[im.Name+" "+im.Digest] = true
+		}
+	}
+	for _, o := range in.has().Nodes {
+		if o.Name == n.Name {
+			for _, name := range o.Images {
+				has[name] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(in.Images(n, m)), func(im bundle.Image) bool {
+		return has[im.Name] || has[im.Name+" "+im.Digest]
+	})
 }
 
 // tooLittle compares what is needed below paths with what their file systems have.

@@ -14,14 +14,32 @@ import (
 func Deploy() []Check {
 	return slices.Concat(Machine(), []Check{
 		checkPrograms(), checkPlaces(), checkAway(),
-		checkDNSChange(), checkLost(), checkRestoring(),
+		checkDNSChange(), checkLost(true), checkBalancer(), checkRestoring(),
 		checkFiles(), checkTargets(),
-		checkTogether(), checkExternalCA(),
+		checkTogether(), checkExternalCA(), checkUndo(), checkUndoObjects(),
+		checkRuntimeContainers(), checkRuntimeTurns(),
 	}, Bundle(), []Check{
 		checkManifestURLs(),
 		checkReach(),
 	})
 }
+
+// Upgrade is what is checked before a cluster that lives is brought to another version: what a deploy checks, by the
+// bundles of that version, and what an upgrade may break or be stopped by.
+func Upgrade() []Check {
+	return slices.Concat([]Check{
+		checkUpgradeAPI(), checkUpgradeUnclaimed(), checkUpgradeVersion(), checkUpgradeLimit(), checkUpgradeNodes(),
+		checkUpgradeSkew(), checkUpgradeProxy(), checkUpgradeEtcd(), checkUpgradeDeprecated(), checkUpgradeWebhooks(),
+		checkUpgradeBudgets(), checkUpgradePods(), checkUpgradeImages(), checkUpgradeCertificates(),
+		checkUpgradeHops(), checkUpgradeBundle(),
+	}, Deploy())
+}
+
+// Back is what is checked before an upgrade is reverted.
+func Back() []Check { return append([]Check{checkUpgradeVersion(), checkUpgradeBundle()}, Deploy()...) }
+
+// Same is what is checked before a cluster is said to have the version of the bundles already.
+func Same() []Check { return []Check{checkAway(), checkUpgradeSame()} }
 
 // Machine is what can be said of a machine by itself, whatever the others and the bundles are.
 func Machine() []Check {
@@ -59,12 +77,15 @@ func Remove() []Check {
 	}
 }
 
+// RemoveLost is what is checked before nodes leave a cluster with an upgrade under way.
+func RemoveLost() []Check { return append(Remove(), checkLeaveUpgrade()) }
+
 // Restore is what is checked before etcd's data are replaced by those of a snapshot. A member that deploy.yaml no
 // longer names would keep the old data, and its API server with it: two clusters of one name.
 func Restore() []Check {
 	return []Check{
 		checkRestoreAway(), checkRestoreDeployed(), checkAuthority(false), checkMember(),
-		checkDNSChange(), checkLost(), checkSnapshot(),
+		checkDNSSaved(), checkLost(false), checkSnapshot(),
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // lists are those of the package by their names.
 func lists() map[string][]Check {
 	return map[string][]Check{"Deploy": Deploy(), "Machine": Machine(), "Bundle": Bundle(), "Cleanup": Cleanup(),
-		"Remove": Remove(), "Restore": Restore()}
+		"Remove": Remove(), "Restore": Restore(), "Upgrade": Upgrade(), "Back": Back(), "Same": Same()}
 }
 
 // source is the text of the package's files by their names, without those of tests.
@@ -145,7 +145,7 @@ func unworded(checks []Check) (out []string) {
 }
 
 // code is how codes of findings look.
-var code = regexp.MustCompile(`^(preflight|bundle|pki|state|node)\.[a-z][a-z0-9-]*$`)
+var code = regexp.MustCompile(`^(preflight|upgrade|bundle|pki|state|node)\.[a-z][a-z0-9-]*$`)
 
 // codesOf are the codes that a file names where it says what its check finds, and elsewhere.
 func codesOf(f *ast.File) (said, found []string) {

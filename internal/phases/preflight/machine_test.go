@@ -20,6 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
@@ -40,10 +41,10 @@ func TestCheckOfANodeThatIsOursOrSeemsSo(t *testing.T) {
 			[]string{"error preflight.renamed"}},
 		"another version": {worker, func(f *facts.Facts) { f.Cluster, f.Kubelet = "mine", "v1.33.9" },
 			[]string{"error preflight.version"}},
-		"another runtime": {worker, func(f *facts.Facts) { f.Cluster, f.OwnRuntime = "mine", "docker" },
+		"another runtime": {worker, func(f *facts.Facts) { f.Cluster, f.OwnRuntimes = "mine", []string{"docker"} },
 			[]string{"error preflight.runtime-change"}},
 		"the same runtime": {worker, func(f *facts.Facts) {
-			f.Cluster, f.OwnRuntime = "mine", "containerd"
+			f.Cluster, f.OwnRuntimes = "mine", []string{"containerd"}
 		}, nil},
 		"a kubelet of another cluster": {worker, func(f *facts.Facts) { f.Cluster, f.Kubelet = "theirs", "v1.33.9" },
 			[]string{"error preflight.other-cluster"}},
@@ -141,19 +142,21 @@ func TestCheckOfReachAsksASingleMachineToo(t *testing.T) {
 	}
 }
 
-// A load balancer that deploy.yaml no longer has on its machine keeps running there, and nobody brings its list up to
-// date: that is said.
+// A load balancer that deploy.yaml no longer has on its machine is stopped there later: that is said.
 func TestALoadBalancerThatMovedIsTold(t *testing.T) {
 	r := newInput()
 	was := worker
 	was.Roles = []bundle.Role{workerRole, bundle.LoadBalancer}
 	r.Saved = &config.Cluster{Name: "mine", Nodes: []config.Node{master, was}}
-	if got := nodestest.Codes(allFindings(t, r, checkDNSChange(), checkLost())); !slices.Equal(got,
-		[]string{"warning preflight.balancer-left"}) {
+	r.SetFormer(env.ReadFormer(r.Env))
+	checks := []Check{checkDNSChange(), checkLost(true), checkBalancer()}
+	if got := nodestest.Codes(allFindings(t, r, checks...)); !slices.Equal(got,
+		[]string{"warning preflight.balancer-stops"}) {
 		t.Error(got)
 	}
 	r.Cluster.Nodes[1] = was
-	if got := allFindings(t, r, checkDNSChange(), checkLost()); got != nil {
+	r.SetFormer(env.ReadFormer(r.Env))
+	if got := allFindings(t, r, checks...); got != nil {
 		t.Error(got)
 	}
 }

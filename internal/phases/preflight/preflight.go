@@ -5,6 +5,7 @@ package preflight
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -70,6 +71,10 @@ type Input struct {
 	Etcd     func(context.Context) ([]Member, error) // its members
 	Restore  func(context.Context) (Progress, error) // how far one is that was cut off
 	Snapshot Snapshot                                // that is restored
+	Upgrade  *Upgrading                              // nil when it is none
+	Change   *Changing                               // nil when no node may get another container runtime
+	MovesDNS bool                                    // the run may change how CoreDNS runs
+	Objects  func(context.Context) ([]string, error) // names of the Nodes that the cluster has before the run
 }
 
 // Source is a bundle that nodes may need.
@@ -216,6 +221,19 @@ func Tell(emit func(event.Event) error, all []event.Finding) error {
 		return nil
 	}
 	return event.NewFault(class, "preflight.failed", nil, "count", strconv.Itoa(bad))
+}
+
+// Told are the findings of a run that checks more than once.
+type Told map[string]bool
+
+// New are the findings that have not been told yet: warnings are told once, what refuses the run always.
+func (t Told) New(all []event.Finding) []event.Finding {
+	return slices.DeleteFunc(slices.Clone(all), func(f event.Finding) bool {
+		key := fmt.Sprintf("%q %q %q", f.Host, f.Fault.Code, f.Fault.Args) // maps are printed by key
+		again := t[key]
+		t[key] = true
+		return again && f.Severity != event.Error
+	})
 }
 
 // Finding is what a check finds of a node; of none when it is "".

@@ -1,13 +1,12 @@
 // Package remove takes nodes out of a cluster that lives: empties them of pods before anything else changes, and
-// forgets them in the cluster and on the jump host when they are clean. It may import the clients and what stands
-// beneath them; that a node leaves etcd is etcd's work, and that it is cleaned is cleanup's.
+// forgets them in the cluster and on the jump host when they are clean. It may import drain, the clients and what
+// stands beneath them; that a node leaves etcd is etcd's work, and that it is cleaned is cleanup's.
 package remove
 
 import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/drain"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -39,13 +39,18 @@ type Leaving struct {
 // Removal is the removal of some nodes.
 type Removal struct {
 	*clients.Clients
-	Leaving  Leaving
-	mu       sync.Mutex
-	cordoned []string // nodes that this run has closed to pods
+	Leaving Leaving
+	drains  drain.Drain
 }
 
 // New is the removal of the nodes of l, of which nothing is done yet.
-func New(c *clients.Clients, l Leaving) *Removal { return &Removal{Clients: c, Leaving: l} }
+func New(c *clients.Clients, l Leaving) *Removal {
+	late := func(pods, limit, why string) *event.Fault {
+		return event.NewFault(event.ClassFailed, "leave.drain-timeout", nil, "pods", pods, "limit", limit, "why", why)
+	}
+	return &Removal{Clients: c, Leaving: l,
+		drains: drain.Drain{Clients: c, Limit: l.Drain, Force: l.Force, Late: late}}
+}
 
 // Object removes the Node of one that is clean, when the steps of needs are done: its kubelet, if it ran, would write
 // it again.

@@ -22,6 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/pki"
@@ -31,6 +32,7 @@ import (
 type api struct {
 	mu     sync.Mutex
 	closed map[string]bool   // nodes that are closed to pods
+	by     map[string]string // by whom, as the Node says
 	pods   map[string]string // the node by the pod's name
 	budget map[string]bool   // by the pod's name
 }
@@ -63,11 +65,19 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		doc = list
 	default:
 		if r.Method == http.MethodPatch {
-			var p struct{ Spec struct{ Unschedulable *bool } }
+			var p struct {
+				Spec     struct{ Unschedulable *bool }
+				Metadata struct{ Annotations map[string]string }
+			}
 			_ = json.NewDecoder(r.Body).Decode(&p)
 			a.closed[name] = p.Spec.Unschedulable != nil && *p.Spec.Unschedulable
+			if a.by == nil {
+				a.by = map[string]string{}
+			}
+			a.by[name] = p.Metadata.Annotations[layout.CordonedAnnotation]
 		}
-		doc = corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
+		doc = corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Annotations: map[string]string{layout.CordonedAnnotation: a.by[name]}},
 			Spec: corev1.NodeSpec{Unschedulable: a.closed[name]}}
 	}
 	_ = json.NewEncoder(w).Encode(doc)
@@ -149,12 +159,33 @@ func TestADrainThatFailsOpensWhatItHasClosed(t *testing.T) {
 	}
 }
 
+// A tool that was killed leaves a node closed: the next removal takes it for its own, and opens it when it fails.
+func TestTheNextRemovalOpensWhatAKilledOneHasClosed(t *testing.T) {
+	a := &api{closed: map[string]bool{"w2": true}, pods: map[string]string{"three": "w3"},
+		budget: map[string]bool{"three": true}}
+	for run := range 2 {
+		r, _ := removal(t, a, "w1", "w2", "w3")
+		for _, s := range r.Drain(nil) {
+			_ = s.Apply(t.Context())
+		}
+		if run == 0 { // killed
+			continue
+		}
+		if err := r.Drained(t.Context(), event.Failed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.closed["w1"] || !a.closed["w2"] || a.closed["w3"] || a.by["w1"] != "" {
+		t.Error("closed at the end:", a.closed, a.by)
+	}
+}
+
 // With force the pods that may not go are named, and the removal continues; after a drain that ended well nothing is
 // opened.
 func TestADrainWithForce(t *testing.T) {
 	a := &api{closed: map[string]bool{}, pods: map[string]string{"one": "w1"}, budget: map[string]bool{"one": true}}
 	r, seen := removal(t, a, "w1")
-	r.Leaving.Force = true
+	r.drains.Force = true
 	if err := r.Drain(nil)[0].Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}

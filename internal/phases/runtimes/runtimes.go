@@ -4,6 +4,7 @@ package runtimes
 
 import (
 	"context"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -67,8 +69,11 @@ type Runtimes struct {
 // Runtime is the one that deploy.yaml names.
 func (r *Runtimes) Runtime() Runtime { return named(r.Cluster, r.Payload) }
 
-func named(c *config.Cluster, p *payload.Payload) Runtime {
-	switch c.Runtime {
+func named(c *config.Cluster, p *payload.Payload) Runtime { return of(c.Runtime, p) }
+
+// of is the runtime of a name.
+func of(name string, p *payload.Payload) Runtime {
+	switch name {
 	case "docker":
 		return docker{p}
 	case "isulad":
@@ -173,6 +178,18 @@ func (r *Runtimes) Start(n config.Node) *engine.Step {
 	return s
 }
 
+// Answers wants the container runtime of a node that has one to answer, whatever it was started with.
+func (r *Runtimes) Answers(n config.Node) *engine.Step {
+	s := r.Start(n)
+	s.Check, s.Apply = nil, nil
+	s.Title = event.M("step.infrastructure.runtime-answers", "node", n.Name)
+	s.Verify = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+		_, err := nd.Query(ctx, r.Runtime().Alive())
+		return err
+	})
+	return s
+}
+
 // startRuntime starts a service of the runtime. One that we started before waits until no other node restarts it, and
 // is to answer before the next; that of a package, which starts by itself when it is installed, has no containers of
 // ours yet.
@@ -226,8 +243,16 @@ func (r *Runtimes) linkPlugins(ctx context.Context, n config.Node, nd *node.Node
 }
 
 // StopPods is a script that ends all that is left of pods when the kubelet is stopped: their containers, through the
-// runtime, then the rest.
-func (r *Runtimes) StopPods() string { return r.Runtime().Stop() + stopRest }
+// runtime, then the rest. A node whose change to another runtime was interrupted may have containers of the old one.
+func (r *Runtimes) StopPods() string {
+	script := r.Runtime().Stop()
+	for _, name := range slices.Sorted(maps.Keys(layout.RuntimeMarkers())) {
+		if name != Name(r.Cluster) {
+			script += "if [ -e " + layout.RuntimeMarkers()[name] + " ]; then\n" + of(name, r.Payload).Stop() + "fi\n"
+		}
+	}
+	return script + stopRest
+}
 
 // stopRest ends what is left of the pods: their cgroup, the volumes that the kubelet mounted, their networks.
 const stopRest = `

@@ -26,8 +26,8 @@ type NodeCertificate struct {
 
 // NodeCertificates reads what a node has at these places and shows; nothing is changed. Only certificates leave the
 // node, no keys.
-func NodeCertificates(ctx context.Context, h node.Host, n config.Node, places []driver.Certificate) ([]NodeCertificate,
-	error) {
+func NodeCertificates(ctx context.Context, nd *node.Node, n config.Node,
+	places []driver.Certificate) ([]NodeCertificate, error) {
 	var script strings.Builder
 	for _, p := range places {
 		f := shell.Quote(p.File)
@@ -40,7 +40,7 @@ func NodeCertificates(ctx context.Context, h node.Host, n config.Node, places []
 				" 2>/dev/null || true\n")
 		}
 	}
-	out, err := node.New(h, nil).Query(ctx, script.String())
+	out, err := nd.Query(ctx, script.String())
 	if err != nil {
 		return nil, err
 	}
@@ -55,18 +55,18 @@ func NodeCertificates(ctx context.Context, h node.Host, n config.Node, places []
 		}
 		all = append(all, held)
 		if p.Port != 0 {
-			all = append(all, shown(ctx, h, p, net.JoinHostPort(n.IP.String(), strconv.Itoa(p.Port))))
+			all = append(all, shown(ctx, nd, p, net.JoinHostPort(n.IP.String(), strconv.Itoa(p.Port))))
 		}
 	}
 	return all, nil
 }
 
 // shown is the certificate that a server shows to whoever connects.
-func shown(ctx context.Context, h node.Host, p driver.Certificate, addr string) NodeCertificate {
+func shown(ctx context.Context, nd *node.Node, p driver.Certificate, addr string) NodeCertificate {
 	held := NodeCertificate{Name: p.Name, Own: p.Own, At: addr}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	c, err := h.Dial(ctx, "tcp", addr)
+	c, err := nd.Dial(ctx, "tcp", addr)
 	if err != nil {
 		held.Why = "silent"
 		return held

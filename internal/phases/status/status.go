@@ -125,6 +125,9 @@ func (r *Gatherer) Gather(ctx context.Context) (*Status, error) {
 			s.Drift = append(s.Drift, event.M("drift.balancer-down", "node", st.Node, "server", out))
 		}
 	}
+	if was := r.FormerDNS(); was != "" {
+		s.Drift = append(s.Drift, event.M("drift.dns-change", "is", was, "want", r.Cluster.DNS.Type))
+	}
 	if err := r.HavePKI(ctx); err != nil {
 		s.Unknown = event.AsFault(err)
 	} else {

@@ -203,7 +203,9 @@ func (r *Reporter) Close(res *build.Result) {
 			"sources", fmt.Sprint(r.state.count.Sources), "cached", fmt.Sprint(r.state.count.Cached), "fetched",
 			report.Amount(r.state.count.Fetched), "took", report.Lasted(r.state.Took())))
 	}
-	r.out.tell(p.T("bundle.cli.lock", "file", res.Lock))
+	if res.Lock != "" {
+		r.out.tell(p.T("bundle.cli.lock", "file", res.Lock))
+	}
 	for _, arch := range r.arches {
 		if d := res.Moved[arch]; d != nil && d.Same > 0 { // not all of it, as for a first lock
 			r.out.tell("  " + p.T("bundle.cli.lock-moved", "arch", arch, "count", fmt.Sprint(len(d.Changes))))

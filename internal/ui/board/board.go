@@ -55,7 +55,7 @@ func (b *Board) Render(s *runstate.State, now time.Time, w, h int) []string {
 	if b.Filter != "" {
 		lines = append(lines, b.filterLine(len(views), b.count(s), w))
 	}
-	foot := b.news(s, w)
+	foot := b.news(s, now, w)
 	b.spots, b.right, b.down = b.spots[:0], 1, 1
 	room := h - len(lines) - len(foot)
 	body := b.machines(s, now, views, w, room)
@@ -190,15 +190,18 @@ type stop struct {
 	on                 bool
 }
 
-// stops are the phases, and the number of the present one.
+// stops are the phases, and the number of the present one: the last that has begun.
 func (b *Board) stops(s *runstate.State) (stops []stop, at int) {
+	on := false
 	for i, ph := range s.Phases {
 		st := stop{of: ph, name: b.P.Msg(ph.Title)}
 		switch {
 		case !ph.End.IsZero():
-			st.glyph, _ = b.Theme.Outcome(ph.Outcome)
+			if st.glyph, _ = b.Theme.Outcome(ph.Outcome); !on {
+				at = i
+			}
 		case !ph.Start.IsZero():
-			st.glyph, st.on, at = b.Theme.Glyphs.Running, true, i
+			st.glyph, st.on, at, on = b.Theme.Glyphs.Running, true, i, true
 			st.count = fmt.Sprintf(" %d/%d", ph.Ended, ph.Total)
 		default:
 			st.glyph = b.Theme.Glyphs.Waiting
@@ -274,12 +277,16 @@ func (b *Board) rail(s *runstate.State, w int) string {
 }
 
 // news is the newest notice or finding, above the footer.
-func (b *Board) news(s *runstate.State, w int) []string {
+func (b *Board) news(s *runstate.State, now time.Time, w int) []string {
 	if len(s.Notices) == 0 {
 		return nil
 	}
 	n := s.Notices[len(s.Notices)-1]
-	text := b.P.Msg(report.Sized(n.Text))
+	said := report.Sized(n.Text)
+	if st := s.Step(n.Step); st != nil && st.Running() {
+		said = report.AsOf(n.Text, now)
+	}
+	text := b.P.Msg(said)
 	if n.Host != "" {
 		text = event.Clean(n.Host) + ": " + text
 	}

@@ -24,6 +24,7 @@ type view struct {
 	short string         // the word where there is little room
 	stall string         // what it waits for in silence, "" when it does not
 	brief string         // the same where there is little room
+	said  string         // what its step gave notice of last, while it runs
 	step  *runstate.Step // that runs, or ended last
 	since time.Duration  // that the step runs
 	part  float64        // of the machine's steps
@@ -119,6 +120,9 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 			v.stall = b.P.T("ui.stall.usual", "step", step, "since", since, "usual", report.Short(x.Usual))
 			v.brief = b.P.T("ui.stall.brief-usual", "step", step, "since", since, "usual", report.Short(x.Usual))
 		}
+	}
+	if v.step != nil && v.step.Running() && v.step.Said != nil {
+		v.said = b.P.Msg(report.AsOf(*v.step.Said, now))
 	}
 	if v.stall != "" && v.step != nil && v.step.Waits != nil {
 		v.stall += "; " + report.Awaits(b.P, v.step.Waits)
@@ -261,6 +265,9 @@ func (b *Board) words(v view, n int) []string {
 	}
 	if v.stall != "" && n > 0 {
 		out, n = append(out, v.stall), n-1
+	}
+	if v.said != "" && n > 0 {
+		out, n = append(out, v.said), n-1
 	}
 	if v.step != nil {
 		for _, l := range v.host.LinesOf(v.step.ID, n) {

@@ -91,11 +91,19 @@ func (b *Board) said(v view, w, h int) []string {
 	}
 	var out []string
 	for i, text := range b.words(v, min(outputMost, h)) {
-		style := b.Theme.Dim
-		if v.stall != "" && i == 0 {
+		style, lines := b.Theme.Dim, []string{text}
+		switch {
+		case v.stall != "" && i == 0:
 			style = b.Theme.Warn
+		case v.said != "" && i == 0: // a sentence
+			lines = widget.Lines(text, w)
 		}
-		out = append(out, style.Render(widget.Cut(text, w, b.Theme.Glyphs.Cut)))
+		for _, l := range lines {
+			out = append(out, style.Render(widget.Cut(l, w, b.Theme.Glyphs.Cut)))
+		}
+	}
+	if len(out) > h {
+		return out[:h]
 	}
 	return out
 }

@@ -133,7 +133,7 @@ func (b *Board) Timeline(t *Timeline, s *runstate.State, now time.Time, w, h int
 	if room == h {
 		return out
 	}
-	return append(out, widget.Block(b.about(s, host, list[t.Cursor], w, h-room), w, h-room, b.Theme.Glyphs.Cut)...)
+	return append(out, widget.Block(b.about(s, now, host, list[t.Cursor], w, h-room), w, h-room, b.Theme.Glyphs.Cut)...)
 }
 
 // count is how many of the rows are steps.
@@ -240,6 +240,9 @@ func (b *Board) came(s *runstate.State, st *runstate.Step, now time.Time) (strin
 		if said := s.Host(st.Host).LinesOf(st.ID, 1); usual == "" && len(said) > 0 {
 			return event.Clean(said[0].Text), t.Dim
 		}
+		if st.Said != nil {
+			return b.P.Msg(report.AsOf(*st.Said, now)), t.Dim
+		}
 		return usual, t.Faint
 	case st.Outcome == "":
 		return usual, t.Faint
@@ -259,7 +262,9 @@ func (b *Board) came(s *runstate.State, st *runstate.Step, now time.Time) (strin
 
 // about is what is known of a step: why it failed and what helps, what it changed and sent, and what it printed last,
 // as much of that as there is room for in h lines.
-func (b *Board) about(s *runstate.State, host *runstate.Host, st *runstate.Step, w, h int) []string {
+func (b *Board) about(
+	s *runstate.State, now time.Time, host *runstate.Host, st *runstate.Step, w, h int,
+) []string {
 	t := b.Theme
 	head := new(widget.Line).Add(t.Border, strings.Repeat(t.Glyphs.Rule, 2)).Space(1)
 	head.Add(t.Strong, widget.Cut(b.title(st), w/2, t.Glyphs.Cut)).Space(1)
@@ -279,6 +284,9 @@ func (b *Board) about(s *runstate.State, host *runstate.Host, st *runstate.Step,
 	}
 	if st.Why != nil {
 		add(t.Text, "", b.P.Msg(*st.Why))
+	}
+	if st.Said != nil && st.Running() {
+		add(t.Text, "", b.P.Msg(report.AsOf(*st.Said, now)))
 	}
 	if after := b.after(s, st); after != "" {
 		add(t.Text, "", after)

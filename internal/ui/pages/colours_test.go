@@ -28,7 +28,9 @@ func TestColourGoldens(t *testing.T) {
 		}, nil},
 		"remove":  {func() frame.Page { return NewRemove(w.deps(), c) }, []string{"space", "down", "space"}},
 		"cleanup": {func() frame.Page { return NewCleanup(w.deps(), c) }, []string{"enter"}},
-		"help":    {func() frame.Page { return NewRuns(w.deps(), "") }, []string{"?"}},
+		"upgrade": {func() frame.Page { return NewUpgrade(w.deps(), c) }, []string{"space", "down", "space", "down",
+			"down", "down"}},
+		"help": {func() frame.Page { return NewRuns(w.deps(), "") }, []string{"?"}},
 	} {
 		for _, p := range uitest.Palettes() {
 			t.Run(name+"-"+p.Name, func(t *testing.T) {

@@ -119,6 +119,9 @@ func (p *Menu) entries() []entry {
 // of is the page of something that is done with a cluster, nil if it is not.
 func (p *Menu) of(id string) func(backend.Cluster) frame.Page {
 	d := p.d
+	if id == "upgrade" && d.S.Upgrades == nil {
+		return nil
+	}
 	switch id {
 	case "watch", "decide":
 		return func(c backend.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) }
@@ -131,6 +134,12 @@ func (p *Menu) of(id string) func(backend.Cluster) frame.Page {
 		return func(c backend.Cluster) frame.Page { return NewAdd(d, c) }
 	case "remove":
 		return func(c backend.Cluster) frame.Page { return NewRemove(d, c) }
+	case "upgrade":
+		return func(c backend.Cluster) frame.Page { return NewUpgrade(d, c) }
+	case "upgrade-on":
+		return func(c backend.Cluster) frame.Page { return NewUpgradeOn(d, c) }
+	case "upgrade-back":
+		return func(c backend.Cluster) frame.Page { return NewUpgradeBack(d, c) }
 	case "cleanup":
 		return func(c backend.Cluster) frame.Page { return NewCleanup(d, c) }
 	case "status":

@@ -151,6 +151,10 @@ func (p *Menu) entry(e *frame.Env, x entry, on bool, w int) string {
 // panel says what an entry would do, and on what, in h lines: with what became of the newest run where there is room.
 func (p *Menu) panel(e *frame.Env, x entry, w, h int) []string {
 	out := p.says(e, x, w, len(x.of), true)
+	if x.why != "" && len(out) > h { // why it cannot be done now comes before what it is
+		why := wrapped(e.Theme.Warn, e.Theme.Glyphs.Blocked+" "+e.P.T(x.why), w)
+		return append(out[:1], why...)
+	}
 	for n := len(x.of); len(out) > h && n > 0; n-- {
 		out = p.says(e, x, w, n, false)
 	}

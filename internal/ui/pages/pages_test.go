@@ -200,7 +200,7 @@ func (w *world) deps() *Deps {
 			progress(1, 2)
 			return nil
 		},
-		Builds: &builder{end: whole()},
+		Builds: &builder{end: whole()}, Upgrades: upgrades, Way: way,
 	}}
 }
 
@@ -311,7 +311,9 @@ func golden(t *testing.T, name string, s uitest.Shape, page frame.Page) {
 		uitest.Screen(a)
 		kind, _, _ := strings.Cut(name, "-")
 		uitest.Keys(t, a, map[string][]string{"remove": {"space", "down", "space"}, "runs": {"down"},
-			"cleanup": {"enter"}, "help": {"?"}, "keys": {"s", "e", "c", "r", "e", "t", "enter"}}[kind]...)
+			"cleanup": {"enter"}, "help": {"?"}, "keys": {"s", "e", "c", "r", "e", "t", "enter"},
+			"upgrade": {"space", "down", "space", "down", "space", "down", "down"}, "upgradesure": {"enter"},
+			"upgradebacksure": {"enter"}}[kind]...)
 		uitest.Fills(t, a, s.W, s.H)
 		uitest.Golden(t, a, name+"-"+s.String())
 		if s.ASCII && strings.ContainsAny(uitest.Screen(a), "─│╭●▌✔✘…↑↓“”×→·•") {
@@ -357,7 +359,7 @@ func TestWhatCannotBeDoneSaysWhy(t *testing.T) {
 		t.Error("something was done")
 	}
 	uitest.Keys(t, a, "6")
-	uitest.Has(t, a, "Upgrades are not available")
+	uitest.Has(t, a, "No clusters are managed from this host.")
 }
 
 // A person resumes: of two clusters one is chosen, the password and the keys are asked for, and the board is shown.

@@ -31,7 +31,8 @@ type Tell struct {
 	over   int    // cells of the text that are out of sight at the right when left is 0
 	word   string // of i18n: what Enter leads to; "" nothing
 	do     func() tea.Cmd
-	even   bool // Enter leads there though the text could not be had
+	even   bool                               // Enter leads there though the text could not be had
+	above  func(e *frame.Env, w int) []string // lines before the text, also while it is waited for; nil: none
 }
 
 // NewTell makes the page of a query.
@@ -49,15 +50,19 @@ func (p *Tell) Init(e *frame.Env) tea.Cmd { return p.begin(e) }
 func (p *Tell) begin(*frame.Env) tea.Cmd {
 	p.answer, p.lines, p.top, p.left = nil, nil, 0, 0
 	get, q := p.d.S.Read, p.query
-	return p.task.start(event.M("tell.asking"), func(ctx context.Context, ask backend.Asker) (any, error) {
-		return get(ctx, q, ask)
+	return p.task.show(event.M("tell.asking"), func(ctx context.Context, to *teller) (any, error) {
+		answer, err := get(ctx, q, to)
+		if err != nil && answer != nil { // what was found all the same
+			to.moved(answer)
+		}
+		return answer, err
 	})
 }
 
 // Update implements frame.Page.
 func (p *Tell) Update(m tea.Msg, e *frame.Env) tea.Cmd {
-	c, result, done := p.take(m)
-	if answer, ok := result.(backend.Answer); ok && done {
+	c, result, _ := p.take(m)
+	if answer, ok := result.(backend.Answer); ok {
 		p.answer = answer
 		p.say(e)
 	}
@@ -116,6 +121,10 @@ func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
 	out := []string{"   " + t.Title.Render(event.Clean(p.name)), ""}
 	out = append(out, indent(p.task.lines(e, w-6), 3)...)
+	var body []string
+	if p.above != nil {
+		body = indent(p.above(e, w-6), 3)
+	}
 	p.over = 0
 	lines := make([]document.Line, len(p.lines))
 	for i, l := range p.lines {
@@ -125,7 +134,6 @@ func (p *Tell) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		}
 	}
 	p.left = min(p.left, p.over)
-	var body []string
 	for _, l := range lines {
 		if p.wrap {
 			for _, row := range hanging(l, w-4) {

@@ -68,7 +68,13 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec:
-      topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, nodeTaintsPolicy: Honor, labelSelector: {matchLabels: {app: web}}}]
+      topologySpreadConstraints:
+      - maxSkew: 1
+        topologyKey: kubernetes.io/hostname
+        whenUnsatisfiable: DoNotSchedule
+        nodeTaintsPolicy: Honor
+        labelSelector: {matchLabels: {app: web}}
+        matchLabelKeys: [pod-template-hash] # the old replicas do not count
       terminationGracePeriodSeconds: 1
       containers:
       - name: web

@@ -146,7 +146,10 @@ func ELF(arch, text string) []byte {
 }
 
 // Deb is a package that holds nothing but what it says of itself (deb(5)).
-func Deb(name, version, arch string) []byte {
+func Deb(name, version, arch string) []byte { return DebOf(name, version, arch, nil) }
+
+// DebOf is a package with files.
+func DebOf(name, version, arch string, data map[string]string) []byte {
 	control := fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: test\nDescription: a test\n", name,
 		version, arch)
 	pack := func(files map[string]string) string {
@@ -164,7 +167,7 @@ func Deb(name, version, arch string) []byte {
 	var out bytes.Buffer
 	out.WriteString("!<arch>\n")
 	for _, m := range [][2]string{{"debian-binary", "2.0\n"},
-		{"control.tar.gz", pack(map[string]string{"./control": control})}, {"data.tar.gz", pack(nil)}} {
+		{"control.tar.gz", pack(map[string]string{"./control": control})}, {"data.tar.gz", pack(data)}} {
 		fmt.Fprintf(&out, "%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", m[0], 0, 0, 0, "100644", len(m[1]), m[1])
 		if len(m[1])%2 == 1 {
 			out.WriteByte('\n')

@@ -20,7 +20,7 @@ func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
 		etcds = append(etcds, layout.HTTPSURL(m.IP.String(), 2379))
 	}
 	p := pkiDir + "/"
-	flags := r.Override("kube-apiserver", map[string]string{
+	flags := r.override("kube-apiserver", map[string]string{
 		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true",
 		"authorization-mode":       "Node,RBAC",
 		"enable-admission-plugins": "NodeRestriction", "enable-bootstrap-token-auth": "true",
@@ -64,6 +64,15 @@ func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
 	}}, nil
 }
 
+// override is Override for a component of the control plane, which may have to run as an older minor.
+func (r *Binary) override(component string, flags map[string]string) map[string]string {
+	out := r.Override(component, flags)
+	if r.Emulate != "" {
+		out["emulated-version"] = r.Emulate
+	}
+	return out
+}
+
 // How an API server stops. During the delay it still answers while Services and load balancers turn away from it. Then
 // its watches get the grace to end: without it a server with watches, so every one, needs its whole request timeout to
 // stop.
@@ -102,7 +111,7 @@ func (r *Binary) controllerManagerService(n config.Node) (node.Service, error) {
 	p, c := pkiDir+"/", kubeDir+"/controller-manager.conf"
 	u := systemd.Unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"},
 		Program: r.ProgramPath(n, "kube-controller-manager"),
-		Flags: r.Override("kube-controller-manager", map[string]string{
+		Flags: r.override("kube-controller-manager", map[string]string{
 			"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
 			"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt",
 			"requestheader-client-ca-file": p + "front-proxy-ca.crt",
@@ -128,7 +137,7 @@ func (r *Binary) schedulerService(n config.Node) (node.Service, error) {
 	}
 	c := kubeDir + "/scheduler.conf"
 	u := systemd.Unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"},
-		Program: r.ProgramPath(n, "kube-scheduler"), Flags: r.Override("kube-scheduler", map[string]string{
+		Program: r.ProgramPath(n, "kube-scheduler"), Flags: r.override("kube-scheduler", map[string]string{
 			"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
 			"leader-elect": "true",
 		})}

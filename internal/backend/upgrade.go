@@ -1,0 +1,203 @@
+package backend
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
+
+// Upgrading is an upgrade under way; its zero value is none.
+type Upgrading struct {
+	From string   // the version before
+	To   []string // versions that are left of it, the newest last
+	// Committed: it can no longer be reverted. Snapshot is what etcd can be restored from then.
+	Committed bool
+	Snapshot  string
+}
+
+// Under says whether an upgrade is under way.
+func (u Upgrading) Under() bool { return len(u.To) > 0 }
+
+// Upgrades is what a cluster can be upgraded with.
+type Upgrades struct {
+	From    string   // its version
+	Arches  []string // of its nodes
+	Bundles []Found  // by version: those of newer versions that were found, and those whose paths were given
+}
+
+// Found is a bundle that was found, or what is wrong with it.
+type Found struct {
+	Path string
+	Bundle
+	Fault *event.Fault
+	Named bool // its path was given, or that of its directory
+}
+
+// Way is what an upgrade with some bundles comes to.
+type Way struct {
+	From string
+	Hops []Hop
+}
+
+// Hop is a version on the way of an upgrade.
+type Hop struct {
+	Version string
+	Arches  []string // that there is a bundle for
+	Back    Back
+	Etcd    bool // it brings another version of etcd
+}
+
+// Back says how long a hop can be reverted without restoring etcd.
+type Back string
+
+// The ways back.
+const (
+	BackToTheEnd Back = "end"      // of the upgrade: a patch
+	BackInSoak   Back = "soak"     // as long as the new version emulates the old minor
+	BackNever    Back = "snapshot" // only the snapshot leads back
+)
+
+// versions on the way that can be reverted like this.
+func (w Way) versions(b Back) string {
+	var out []string
+	for _, h := range w.Hops {
+		if h.Back == b {
+			out = append(out, h.Version)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Order is what happens on the way, step by step.
+func (w Way) Order(c Cluster, q request.Upgrade) []event.Msg {
+	out := []event.Msg{event.M("upgrade.order.snapshot"),
+		event.M("upgrade.order.upload", "count", strconv.Itoa(len(c.Nodes)))}
+	if slices.ContainsFunc(w.Hops, func(h Hop) bool { return h.Etcd }) {
+		out = append(out, event.M("upgrade.order.etcd"))
+	}
+	if c.Masters == 1 {
+		out = append(out, event.M("upgrade.order.control-one"))
+	} else {
+		out = append(out, event.M("upgrade.order.control"))
+	}
+	if soaks := w.versions(BackInSoak); soaks != "" {
+		out = append(out, event.M("upgrade.order.soak", "versions", soaks, "time", short(q.Soak)),
+			event.M("upgrade.order.commit"))
+	}
+	batch := q.Batch
+	if batch == "" {
+		batch = "1"
+	}
+	out = append(out, event.M("upgrade.order.nodes", "batch", batch, "time", short(q.Drain)),
+		event.M("upgrade.order.addons"))
+	if len(w.Hops) > 1 {
+		out = append(out, event.M("upgrade.order.again", "last", strconv.Itoa(len(out)), "count",
+			strconv.Itoa(len(w.Hops))))
+	}
+	return out
+}
+
+// WayBack says for each hop how long there is a way back.
+func (w Way) WayBack() []event.Msg {
+	var out []event.Msg
+	for _, b := range []Back{BackToTheEnd, BackInSoak, BackNever} {
+		if of := w.versions(b); of != "" {
+			out = append(out, event.M("upgrade.back."+string(b), "versions", of))
+		}
+	}
+	return out
+}
+
+// Lacks says of which versions there is no bundle for one of the architectures.
+func (w Way) Lacks(arches []string) []event.Msg {
+	var out []event.Msg
+	for _, h := range w.Hops {
+		for _, a := range arches {
+			if !slices.Contains(h.Arches, a) {
+				out = append(out, event.M("upgrade.lacks", "version", h.Version, "arch", a))
+			}
+		}
+	}
+	return out
+}
+
+// Sure is what is confirmed before the upgrade of a cluster begins.
+func (w Way) Sure(c Cluster) []event.Msg {
+	return append([]event.Msg{event.M("upgrade.do.what", "from", w.From, "to", w.Hops[len(w.Hops)-1].Version, "count",
+		strconv.Itoa(len(c.Nodes)))}, w.WayBack()...)
+}
+
+// OnSays is what comes of it when the upgrade is continued.
+func (u Upgrading) OnSays() []event.Msg {
+	out := []event.Msg{event.M("upgrade.on.what", "from", u.From, "to", u.To[len(u.To)-1])}
+	if u.Committed {
+		return append(out, event.M("upgrade.on.committed", "from", u.From, "file", u.Snapshot))
+	}
+	return append(out, event.M("upgrade.on.back"))
+}
+
+// BackSays is what comes of it when the upgrade is reverted.
+func (u Upgrading) BackSays() []event.Msg {
+	return []event.Msg{event.M("upgrade.undo.what", "from", u.From), event.M("upgrade.undo.data")}
+}
+
+// short is a duration without what is zero at its end: 10m.
+func short(d time.Duration) string {
+	if d == 0 {
+		return "0s"
+	}
+	s := d.String()
+	if rest, ok := strings.CutSuffix(s, "m0s"); ok {
+		s = rest + "m"
+	}
+	if rest, ok := strings.CutSuffix(s, "h0m"); ok {
+		s = rest + "h"
+	}
+	return s
+}
+
+// UpgradeOn continues the upgrade of a cluster that is under way, with the options of its last run.
+func UpgradeOn(c Cluster) Start {
+	return Start{Request: request.NewUpgrade(request.OfCluster(c.Name)), Again: true}
+}
+
+// UpgradeBack reverts it.
+func UpgradeBack(c Cluster) Start {
+	return Start{Request: request.Back{Common: request.OfCluster(c.Name)}}
+}
+
+// UpgradeOptions are those of an upgrade as they are typed.
+type UpgradeOptions struct {
+	Soak, Batch, Drain, Window, Probe string
+	Force, Packages                   bool
+}
+
+// UsualUpgrade are the options when nothing is said.
+func UsualUpgrade() UpgradeOptions {
+	return UpgradeOptions{Soak: short(request.SoakTime), Batch: "1", Drain: short(request.DrainTimeout)}
+}
+
+// Request is that of an upgrade of a cluster with bundles, or what is wrong with the options.
+func (o UpgradeOptions) Request(cluster string, bundles []string) (request.Upgrade, error) {
+	q := request.NewUpgrade(request.OfCluster(cluster), slices.Clone(bundles)...)
+	q.Force, q.Batch, q.Probe, q.Window, q.Packages = o.Force, o.Batch, o.Probe, o.Window, o.Packages
+	for _, x := range []struct {
+		text string
+		to   *time.Duration
+		zero bool
+	}{{o.Soak, &q.Soak, true}, {o.Drain, &q.Drain, false}} {
+		d, err := time.ParseDuration(strings.TrimSpace(x.text))
+		if x.zero && strings.TrimSpace(x.text) == "" {
+			d, err = 0, nil
+		}
+		if err != nil || d < 0 || d == 0 && !x.zero {
+			return q, event.NewFault(event.ClassUsage, "upgrade.duration", nil, "value", x.text)
+		}
+		*x.to = d
+	}
+	return q, q.Validate()
+}

@@ -1,0 +1,50 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/shell"
+)
+
+// checkUpgradeProxy asks a node for the version of its kube-proxy, of which the cluster does not know.
+func checkUpgradeProxy() Check {
+	return Check{
+		Name: "upgrade-proxy", Codes: []string{"upgrade.proxy-newer", "upgrade.proxy-older"}, Needs: Ours,
+		When: kubelets,
+		Ask: func(ctx context.Context, in *Input, n config.Node, _ *facts.Facts) []event.Finding {
+			text, err := in.Nodes.Node(n.Name).Query(ctx, shell.Quote(in.ProgramPath(n, in.Upgrade.Proxy))+
+				" --version 2>/dev/null </dev/null || true\n")
+			if err != nil {
+				return as(n.Name, err)
+			}
+			return in.proxySkew(n, text)
+		},
+	}
+}
+
+// proxySkew is about a kube-proxy that says Kubernetes v1.34.2. Of one that says nothing nothing is known.
+func (in *Input) proxySkew(n config.Node, text string) []event.Finding {
+	version := strings.TrimSpace(strings.TrimPrefix(text, "Kubernetes "))
+	is, server, last := config.Minor(version), config.Minor(in.Upgrade.From), config.Minor(in.last())
+	if in.Upgrade.Continues {
+		server = config.Minor(in.Upgrade.To)
+	}
+	if in.limited(n) {
+		last = config.Minor(in.Upgrade.To)
+	}
+	switch {
+	case is == 0:
+	case is > server:
+		return one(event.Error, n, "upgrade.proxy-newer", "is", event.Clean(version), "server",
+			fmt.Sprintf("1.%d", server))
+	case last-is > oldest:
+		return one(event.Error, n, "upgrade.proxy-older", "is", event.Clean(version), "server",
+			fmt.Sprintf("1.%d", last), "oldest", fmt.Sprintf("1.%d", last-oldest))
+	}
+	return nil
+}

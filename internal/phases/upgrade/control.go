@@ -1,0 +1,159 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
+)
+
+// partLimit bounds one component of a turn: a service of systemd has a minute and a half to start, its proof a minute,
+// and the balancers hear of it before and after.
+const partLimit = 6 * time.Minute
+
+// Part is one component of a node and how it is started.
+type Part struct {
+	Component driver.Component
+	driver.Work
+}
+
+// ControlPlanes brings control planes to other versions of their components, one node after another.
+type ControlPlanes struct {
+	Env *env.Env
+	// To are the components of a node as they are to be, in the order of their start; Back are those that a node gets
+	// that does not come up, in the same order; with nil it stays as it is.
+	To, Back func(config.Node) []Part
+}
+
+// Turn is the turn of one node in a phase, when the steps of needs are done.
+func (c *ControlPlanes) Turn(phase string, n config.Node, needs []string) *engine.Step {
+	s := plan.Step(phase, "turn", n.Name, needs)
+	s.Timeout = 40 * time.Minute
+	s.Check = func(ctx context.Context) (bool, error) {
+		for _, p := range c.To(n) {
+			if ok, err := p.done(ctx); !ok || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	s.Apply = func(ctx context.Context) error { return c.turn(ctx, n) }
+	return s
+}
+
+// turn starts what is to be started. When one is not well the whole node is reverted: nobody is served by
+// half of it.
+func (c *ControlPlanes) turn(ctx context.Context, n config.Node) error {
+	var unsure error
+	for _, p := range c.To(n) {
+		err := p.start(ctx)
+		switch {
+		case err == nil:
+		case c.Env.Dry && errors.Is(err, wait.ErrDry): // what would be waited for
+			unsure = err
+		case ctx.Err() != nil || lost(err):
+			return err
+		default:
+			return c.revert(ctx, n, p.Component, err)
+		}
+	}
+	return unsure
+}
+
+// lost says whether it was a node that could not be asked, which cannot be reverted either: this one, or a load
+// balancer, while the component itself is well.
+func lost(err error) bool {
+	f := event.AsFault(err)
+	return f != nil && (strings.HasPrefix(f.Code, "ssh.") || f.Code == "balancer.server-down")
+}
+
+// revert starts the components again that the node had, the last one first: a controller manager must not be newer
+// than its API server. Where there is no way back the node stays as it is.
+func (c *ControlPlanes) revert(ctx context.Context, n config.Node, failed driver.Component, cause error) error {
+	if c.Back == nil {
+		return cause
+	}
+	parts := slices.Clone(c.Back(n))
+	slices.Reverse(parts)
+	return Revert(ctx, c.Env, n, parts, failed, cause)
+}
+
+// Revert starts components of a node in this order, after one that failed, and returns the fault of that.
+func Revert(
+	ctx context.Context, e *env.Env, n config.Node, parts []Part, failed driver.Component, cause error,
+) error {
+	if len(parts) == 0 || lost(cause) {
+		return cause
+	}
+	why := event.AsFault(cause)
+	if err := e.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx),
+		Text: event.M("notice.upgrade-reverting", "node", n.Name, "component", string(failed))}); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := p.start(ctx); err != nil {
+			return event.NewFault(event.ClassFailed, "upgrade.not-reverted", errors.Join(why, err),
+				"component", string(failed), "other", string(p.Component)).On(n.Name)
+		}
+	}
+	return event.NewFault(event.ClassFailed, "upgrade.reverted", why, "component", string(failed), "log",
+		why.Args["log"]).On(n.Name)
+}
+
+// done says whether the component runs as it is to.
+func (p Part) done(ctx context.Context) (bool, error) {
+	for _, b := range p.Before {
+		if b.Check == nil {
+			continue
+		}
+		if ok, err := b.Check(ctx); !ok || err != nil {
+			return false, err
+		}
+	}
+	return p.Check(ctx)
+}
+
+// start starts the component unless it runs as it is to, as often as its driver wants it tried.
+func (p Part) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, partLimit)
+	defer cancel()
+	for _, b := range p.Before {
+		if err := once(ctx, b.Check, b.Apply); err != nil {
+			return err
+		}
+	}
+	for try := 1; ; try++ {
+		err := once(ctx, p.Check, p.Apply)
+		f := event.AsFault(err)
+		if f == nil || !f.Retry || try >= p.Retry.Tries || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(p.Retry.Delay):
+		}
+	}
+}
+
+// once does the work if it is not done.
+func once(ctx context.Context, check func(context.Context) (bool, error), apply func(context.Context) error) error {
+	if check != nil {
+		if ok, err := check(ctx); ok || err != nil {
+			return err
+		}
+	}
+	if err := apply(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package phases_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
+)
+
+// Outside of the maintenance window not even a member of etcd is restarted, and a stop ends the wait at once.
+func TestAnUpgradeWaitsForItsWindow(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(1))
+	o := hopsOf(t, l, "v1.34.4")
+	now := time.Now()
+	at := func(hours int) time.Duration { return time.Duration((now.Hour()+hours)%24) * time.Hour }
+	o.Window = upgrade.Window{From: at(2), To: at(3)}
+	b := &book{}
+	opts := quick(b)
+	stop := make(chan struct{})
+	opts.Stop = stop
+	emit, waits := opts.Emit, []string{}
+	opts.Emit = func(e event.Event) error {
+		if n, is := e.(event.Notice); is && n.Text.Key == "notice.upgrade-window" {
+			if waits = append(waits, n.Step); len(waits) == 1 {
+				close(stop)
+			}
+		}
+		return emit(e)
+	}
+	_, err := engine.Run(t.Context(), phases.Upgrade(l.Env(opts.Emit), o), opts)
+	f := event.AsFault(err)
+	if f == nil || f.Class != event.ClassInterrupted || !slices.Equal(waits, []string{"etcd.window/m1"}) {
+		t.Errorf("%v, %v", err, waits)
+	}
+	for what, is := range running(l) {
+		if strings.TrimSpace(is) != "" {
+			t.Errorf("%s runs %q", what, is)
+		}
+	}
+}
