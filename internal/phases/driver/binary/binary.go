@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/driver/start"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -141,25 +142,25 @@ func (r *Binary) service(c driver.Component, n config.Node) (node.Service, error
 // Start implements driver.Driver: those that do not run yet start side by side.
 func (r *Binary) Start(c driver.Component, n config.Node, ready driver.Ready) driver.Work {
 	answers := func(url string) driver.Ready { return wait.Answers(url, unit(c)) }
-	p := proof{}
+	p := start.Proof{}
 	switch c {
 	case driver.Etcd:
-		p.reports, p.votes = true, etcdVotes
+		p.Reports, p.Votes = true, EtcdVotes
 	case driver.APIServer:
-		p.reports, p.serves, p.aside = true, r.stopDelay(), r.Aside
+		p.Reports, p.Serves, p.Aside = true, r.StopDelay(), r.Aside
 	case driver.ControllerManager:
-		p.probe = answers("https://127.0.0.1:10257/healthz")
+		p.Probe = answers("https://127.0.0.1:10257/healthz")
 	case driver.Scheduler:
-		p.probe = answers("https://127.0.0.1:10259/healthz")
+		p.Probe = answers("https://127.0.0.1:10259/healthz")
 	case driver.Kubelet:
-		p.probe = r.kubeletWell(n)
+		p.Probe = r.kubeletWell(n)
 	case driver.Proxy:
-		p.probe = answers("http://" + net.JoinHostPort(n.IP.String(), "10256") + "/healthz")
+		p.Probe = answers("http://" + net.JoinHostPort(n.IP.String(), "10256") + "/healthz")
 	case driver.CoreDNS:
-		p.probe = answers("http://" + net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)) + "/metrics")
+		p.Probe = answers("http://" + net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)) + "/metrics")
 	}
 	if ready != nil {
-		p.probe = ready
+		p.Probe = ready
 	}
 	return r.work(c, n, p)
 }

@@ -17,9 +17,9 @@ func (r *Binary) Certificates(n config.Node) []driver.Certificate {
 			driver.Certificate{Name: "apiserver-kubelet-client", File: pkiDir + "/apiserver-kubelet-client.crt"},
 			driver.Certificate{Name: "apiserver-etcd-client", File: pkiDir + "/apiserver-etcd-client.crt"},
 			driver.Certificate{Name: "front-proxy-client", File: pkiDir + "/front-proxy-client.crt"},
-			driver.Certificate{Name: "controller-manager", File: kubeDir + "/controller-manager.conf",
+			driver.Certificate{Name: "controller-manager", File: controllerManagerConf,
 				Config: true},
-			driver.Certificate{Name: "scheduler", File: kubeDir + "/scheduler.conf", Config: true},
+			driver.Certificate{Name: "scheduler", File: schedulerConf, Config: true},
 			driver.Certificate{Name: "admin", File: adminConf, Config: true})
 		if r.Cluster.DNS.IsBinary() {
 			out = append(out, driver.Certificate{Name: "coredns", File: corednsConf, Config: true})

@@ -12,9 +12,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
-// etcdVotes is how long a member that stops waits for its clients' watches at the most, and votes: its request timeout,
+// EtcdVotes is how long a member that stops waits for its clients' watches at the most, and votes: its request timeout,
 // of five seconds and twice the election timeout.
-const etcdVotes = 7 * time.Second
+const EtcdVotes = 7 * time.Second
 
 const (
 	etcdConf    = "/etc/etcd/etcd.conf"
@@ -23,11 +23,11 @@ const (
 	etcdData    = etcdTree + "/default.etcd"
 )
 
-// etcdService is a member with all its settings but those of its first start.
-func (r *Binary) etcdService(n config.Node) (node.Service, error) {
-	leaf := r.PKI().Nodes[n.Name]
+// EtcdSettings are all settings of a member but those of its first start, as environment variables, whichever way it
+// runs.
+func (r *Binary) EtcdSettings(n config.Node) map[string]string {
 	d := pkiDir + "/etcd/"
-	settings := r.Override("etcd", map[string]string{
+	return r.Override("etcd", map[string]string{
 		"ETCD_NAME": n.Name, "ETCD_DATA_DIR": etcdData,
 		"ETCD_LISTEN_CLIENT_URLS":    layout.HTTPSURL("127.0.0.1", 2379) + "," + layout.ClientURL(n),
 		"ETCD_ADVERTISE_CLIENT_URLS": layout.ClientURL(n),
@@ -37,16 +37,26 @@ func (r *Binary) etcdService(n config.Node) (node.Service, error) {
 		"ETCD_PEER_CLIENT_CERT_AUTH": "true", "ETCD_PEER_TRUSTED_CA_FILE": d + "ca.crt",
 		"ETCD_PEER_CERT_FILE": d + "peer.crt", "ETCD_PEER_KEY_FILE": d + "peer.key",
 	})
-	u := systemd.Unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"},
-		Wants: []string{"network-online.target"}, Type: "notify",
-		Environment: []string{etcdConf, "-" + etcdInitial}, Program: r.ProgramPath(n, "etcd")}
-	return node.Service{Unit: "etcd.service", Binaries: r.Binaries(n, "etcd"), Files: []node.File{
+}
+
+func (r *Binary) etcdFiles(n config.Node) []node.File {
+	leaf, d := r.PKI().Nodes[n.Name], pkiDir+"/etcd/"
+	return []node.File{
 		layout.PlainFile(d+"ca.crt", r.PKI().EtcdCA.Cert),
 		layout.PlainFile(d+"server.crt", leaf.EtcdServer.Cert), layout.SecretFile(d+"server.key", leaf.EtcdServer.Key),
 		layout.PlainFile(d+"peer.crt", leaf.EtcdPeer.Cert), layout.SecretFile(d+"peer.key", leaf.EtcdPeer.Key),
-		layout.PlainFile(etcdConf, systemd.EnvironmentFile(settings)),
+	}
+}
+
+// etcdService is a member with all its settings but those of its first start.
+func (r *Binary) etcdService(n config.Node) (node.Service, error) {
+	u := systemd.Unit{Description: "etcd, the store of Kubernetes", After: []string{"network-online.target"},
+		Wants: []string{"network-online.target"}, Type: "notify",
+		Environment: []string{etcdConf, "-" + etcdInitial}, Program: r.ProgramPath(n, "etcd")}
+	return node.Service{Unit: "etcd.service", Binaries: r.Binaries(n, "etcd"), Files: append(r.etcdFiles(n),
+		layout.PlainFile(etcdConf, systemd.EnvironmentFile(r.EtcdSettings(n))),
 		layout.PlainFile(layout.UnitDir+"etcd.service", u.Render()),
-	}}, nil
+	)}, nil
 }
 
 // initialFile is what a member reads at its first start: whom it forms the cluster with (state new), or whom it joins

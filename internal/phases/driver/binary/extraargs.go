@@ -10,7 +10,7 @@ import (
 // overrideProxy lays kube-proxy's arguments over its configuration, field by field, and returns the flags that it reads
 // beside it.
 func (r *Binary) overrideProxy(doc map[string]any) map[string]string {
-	flags := map[string]string{"config": kubeDir + "/kube-proxy.yaml"}
+	flags := map[string]string{}
 	given := r.Override("kube-proxy", nil)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		path := config.ProxyField("--" + name)

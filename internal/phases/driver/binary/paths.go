@@ -2,11 +2,14 @@ package binary
 
 // Where the components' files are on a node.
 const (
-	kubeDir       = "/etc/kubernetes"
-	pkiDir        = kubeDir + "/pki"
-	adminConf     = kubeDir + "/admin.conf"
-	kubeletConf   = kubeDir + "/kubelet.conf"           // written by the kubelet when it has its certificate
-	bootstrapConf = kubeDir + "/bootstrap-kubelet.conf" // holds the token; removed when the node has joined
+	kubeDir               = "/etc/kubernetes"
+	pkiDir                = kubeDir + "/pki"
+	adminConf             = kubeDir + "/admin.conf"
+	encryptionConf        = kubeDir + "/encryption-config.yaml"
+	controllerManagerConf = kubeDir + "/controller-manager.conf"
+	schedulerConf         = kubeDir + "/scheduler.conf"
+	kubeletConf           = kubeDir + "/kubelet.conf"           // written by the kubelet when it has its certificate
+	bootstrapConf         = kubeDir + "/bootstrap-kubelet.conf" // holds the token; removed when the node has joined
 	// servingCert is what a kubelet with serverTLSBootstrap serves with, clientCert what it has joined with.
 	servingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
 	clientCert  = "/var/lib/kubelet/pki/kubelet-client-current.pem"

@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -8,19 +9,43 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 )
 
-func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
-	leaf := r.PKI().Nodes[n.Name]
+// Flags are those of a component of the control plane, whichever way it runs.
+func (r *Binary) Flags(c driver.Component, n config.Node) map[string]string {
+	switch c {
+	case driver.APIServer:
+		return r.apiserverFlags(n)
+	case driver.ControllerManager:
+		return r.controllerManagerFlags()
+	}
+	return r.schedulerFlags()
+}
+
+// Files are what a component of the control plane or a member of etcd reads, whichever way it runs.
+func (r *Binary) Files(c driver.Component, n config.Node) ([]node.File, error) {
+	switch c {
+	case driver.Etcd:
+		return r.etcdFiles(n), nil
+	case driver.APIServer:
+		return r.apiserverFiles(n), nil
+	case driver.ControllerManager:
+		return r.controllerManagerFiles()
+	}
+	return r.schedulerFiles()
+}
+
+func (r *Binary) apiserverFlags(n config.Node) map[string]string {
 	var etcds []string
 	for _, m := range r.Cluster.With(bundle.Etcd) {
 		etcds = append(etcds, layout.HTTPSURL(m.IP.String(), 2379))
 	}
 	p := pkiDir + "/"
-	flags := r.override("kube-apiserver", map[string]string{
+	return r.override("kube-apiserver", map[string]string{
 		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true",
 		"authorization-mode":       "Node,RBAC",
 		"enable-admission-plugins": "NodeRestriction", "enable-bootstrap-token-auth": "true",
@@ -39,14 +64,15 @@ func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
 		"requestheader-username-headers": "X-Remote-User",
 		"proxy-client-cert-file":         p + "front-proxy-client.crt",
 		"proxy-client-key-file":          p + "front-proxy-client.key",
-		"encryption-provider-config":     kubeDir + "/encryption-config.yaml",
+		"encryption-provider-config":     encryptionConf,
 		"request-timeout":                r.Cluster.APIServerTimeout.String(),
 		flagStopDelay:                    defaultStopDelay, flagWatchGrace: "5s",
 	})
-	u := systemd.Unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"},
-		Wants: []string{"network-online.target"},
-		Type:  "notify", StopTimeout: stopTimeout(flags), Program: r.ProgramPath(n, "kube-apiserver"), Flags: flags}
-	return node.Service{Unit: "kube-apiserver.service", Binaries: r.Binaries(n, "kube-apiserver"), Files: []node.File{
+}
+
+func (r *Binary) apiserverFiles(n config.Node) []node.File {
+	leaf, p := r.PKI().Nodes[n.Name], pkiDir+"/"
+	return []node.File{
 		layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert), layout.PlainFile(p+"etcd/ca.crt", r.PKI().EtcdCA.Cert),
 		layout.PlainFile(p+"front-proxy-ca.crt", r.PKI().FrontProxyCA.Cert),
 		layout.PlainFile(p+"apiserver.crt", leaf.APIServer.Cert),
@@ -59,9 +85,17 @@ func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
 		layout.SecretFile(p+"front-proxy-client.key", r.PKI().FrontProxyClient.Key),
 		layout.PlainFile(p+"sa.pub", r.PKI().ServiceAccount.Public),
 		layout.SecretFile(p+"sa.key", r.PKI().ServiceAccount.Private),
-		layout.SecretFile(kubeDir+"/encryption-config.yaml", r.PKI().EncryptionConfig),
-		layout.PlainFile(layout.UnitDir+"kube-apiserver.service", u.Render()),
-	}}, nil
+		layout.SecretFile(encryptionConf, r.PKI().EncryptionConfig),
+	}
+}
+
+func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
+	flags := r.apiserverFlags(n)
+	u := systemd.Unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"},
+		Wants: []string{"network-online.target"},
+		Type:  "notify", StopTimeout: stopTimeout(flags), Program: r.ProgramPath(n, "kube-apiserver"), Flags: flags}
+	return node.Service{Unit: "kube-apiserver.service", Binaries: r.Binaries(n, "kube-apiserver"),
+		Files: append(r.apiserverFiles(n), layout.PlainFile(layout.UnitDir+"kube-apiserver.service", u.Render()))}, nil
 }
 
 // override is Override for a component of the control plane, which may have to run as an older minor.
@@ -83,8 +117,8 @@ const (
 	defaultStopDelay = "2s"
 )
 
-// stopDelay is how long an API server still serves when it was told to stop.
-func (r *Binary) stopDelay() time.Duration {
+// StopDelay is how long an API server still serves when it was told to stop.
+func (r *Binary) StopDelay() time.Duration {
 	return duration(r.Override("kube-apiserver", map[string]string{flagStopDelay: defaultStopDelay})[flagStopDelay])
 }
 
@@ -102,68 +136,86 @@ func duration(s string) time.Duration {
 	return max(d, 0)
 }
 
-func (r *Binary) controllerManagerService(n config.Node) (node.Service, error) {
-	conf, err := r.Kubeconfig(layout.LocalAPI, "system:kube-controller-manager", r.PKI().ControllerManager)
-	if err != nil {
-		return node.Service{}, err
-	}
+func (r *Binary) controllerManagerFlags() map[string]string {
 	// ca-signing.crt is ca.crt without a chain, for the one who signs takes a single certificate.
-	p, c := pkiDir+"/", kubeDir+"/controller-manager.conf"
+	p, c := pkiDir+"/", controllerManagerConf
+	return r.override("kube-controller-manager", map[string]string{
+		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
+		"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt",
+		"requestheader-client-ca-file": p + "front-proxy-ca.crt",
+		"cluster-signing-cert-file":    p + "ca-signing.crt", "cluster-signing-key-file": p + "ca.key",
+		"service-account-private-key-file": p + "sa.key", "use-service-account-credentials": "true",
+		"allocate-node-cidrs": "true", "cluster-cidr": r.Cluster.PodCIDR.String(),
+		"service-cluster-ip-range": r.Cluster.ServiceCIDR.String(),
+		"cluster-name":             r.Cluster.Name, "controllers": "*,bootstrapsigner,tokencleaner",
+		"leader-elect": "true",
+	})
+}
+
+func (r *Binary) controllerManagerFiles() ([]node.File, error) {
+	conf, err := r.Kubeconfig(layout.LocalAPI, "system:kube-controller-manager", r.PKI().ControllerManager)
+	p := pkiDir + "/"
+	return []node.File{
+		layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert), layout.PlainFile(p+"ca-signing.crt", r.PKI().CA.Signing()),
+		layout.SecretFile(p+"ca.key", r.PKI().CA.Key), layout.SecretFile(controllerManagerConf, conf),
+	}, err
+}
+
+func (r *Binary) controllerManagerService(n config.Node) (node.Service, error) {
 	u := systemd.Unit{Description: "Kubernetes controller manager", After: []string{"kube-apiserver.service"},
-		Program: r.ProgramPath(n, "kube-controller-manager"),
-		Flags: r.override("kube-controller-manager", map[string]string{
-			"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
-			"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt",
-			"requestheader-client-ca-file": p + "front-proxy-ca.crt",
-			"cluster-signing-cert-file":    p + "ca-signing.crt", "cluster-signing-key-file": p + "ca.key",
-			"service-account-private-key-file": p + "sa.key", "use-service-account-credentials": "true",
-			"allocate-node-cidrs": "true", "cluster-cidr": r.Cluster.PodCIDR.String(),
-			"service-cluster-ip-range": r.Cluster.ServiceCIDR.String(),
-			"cluster-name":             r.Cluster.Name, "controllers": "*,bootstrapsigner,tokencleaner",
-			"leader-elect": "true",
-		})}
+		Program: r.ProgramPath(n, "kube-controller-manager"), Flags: r.controllerManagerFlags()}
+	files, err := r.controllerManagerFiles()
 	return node.Service{Unit: "kube-controller-manager.service", Binaries: r.Binaries(n, "kube-controller-manager"),
-		Files: []node.File{
-			layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert), layout.PlainFile(p+"ca-signing.crt", r.PKI().CA.Signing()),
-			layout.SecretFile(p+"ca.key", r.PKI().CA.Key), layout.SecretFile(c, conf),
-			layout.PlainFile(layout.UnitDir+"kube-controller-manager.service", u.Render()),
-		}}, nil
+		Files: append(files, layout.PlainFile(layout.UnitDir+"kube-controller-manager.service", u.Render()))}, err
+}
+
+func (r *Binary) schedulerFlags() map[string]string {
+	c := schedulerConf
+	return r.override("kube-scheduler", map[string]string{
+		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
+		"leader-elect": "true",
+	})
+}
+
+func (r *Binary) schedulerFiles() ([]node.File, error) {
+	conf, err := r.Kubeconfig(layout.LocalAPI, "system:kube-scheduler", r.PKI().Scheduler)
+	return []node.File{layout.SecretFile(schedulerConf, conf)}, err
 }
 
 func (r *Binary) schedulerService(n config.Node) (node.Service, error) {
-	conf, err := r.Kubeconfig(layout.LocalAPI, "system:kube-scheduler", r.PKI().Scheduler)
-	if err != nil {
-		return node.Service{}, err
-	}
-	c := kubeDir + "/scheduler.conf"
 	u := systemd.Unit{Description: "Kubernetes scheduler", After: []string{"kube-apiserver.service"},
-		Program: r.ProgramPath(n, "kube-scheduler"), Flags: r.override("kube-scheduler", map[string]string{
-			"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
-			"leader-elect": "true",
-		})}
+		Program: r.ProgramPath(n, "kube-scheduler"), Flags: r.schedulerFlags()}
+	files, err := r.schedulerFiles()
 	return node.Service{Unit: "kube-scheduler.service", Binaries: r.Binaries(n, "kube-scheduler"),
-		Files: []node.File{layout.SecretFile(c, conf),
-			layout.PlainFile(layout.UnitDir+"kube-scheduler.service", u.Render())}}, nil
+		Files: append(files, layout.PlainFile(layout.UnitDir+"kube-scheduler.service", u.Render()))}, err
 }
 
 // document renders a component's configuration, keys sorted.
 func document(v map[string]any) ([]byte, error) { return yaml.Marshal(v) }
+
+// ProxyConfig is the configuration of kube-proxy with what is a driver's own in it, and the flags that it reads beside
+// it. Without conntrack it leaves the kernel's table as it is.
+func (r *Binary) ProxyConfig(conntrack bool, own map[string]any) (doc map[string]any, flags map[string]string) {
+	doc = map[string]any{
+		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "iptables",
+		"clusterCIDR":        r.Cluster.PodCIDR.String(),
+		"healthzBindAddress": "0.0.0.0:10256", "metricsBindAddress": "127.0.0.1:10249",
+	}
+	maps.Copy(doc, own)
+	if !conntrack {
+		doc["conntrack"] = map[string]any{"maxPerCore": 0}
+	}
+	return doc, r.overrideProxy(doc)
+}
 
 func (r *Binary) proxyService(n config.Node) (node.Service, error) {
 	conf, err := r.Kubeconfig("https://"+r.Cluster.Endpoint, "system:kube-proxy", r.PKI().KubeProxy)
 	if err != nil {
 		return node.Service{}, err
 	}
-	doc := map[string]any{
-		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "iptables",
-		"clientConnection": map[string]any{"kubeconfig": kubeDir + "/kube-proxy.conf"},
-		"clusterCIDR":      r.Cluster.PodCIDR.String(), "hostnameOverride": n.Name,
-		"healthzBindAddress": "0.0.0.0:10256", "metricsBindAddress": "127.0.0.1:10249",
-	}
-	if !r.Fact(n.Name).Conntrack {
-		doc["conntrack"] = map[string]any{"maxPerCore": 0}
-	}
-	flags := r.overrideProxy(doc)
+	doc, flags := r.ProxyConfig(r.Fact(n.Name).Conntrack, map[string]any{"hostnameOverride": n.Name,
+		"clientConnection": map[string]any{"kubeconfig": kubeDir + "/kube-proxy.conf"}})
+	flags["config"] = kubeDir + "/kube-proxy.yaml"
 	text, err := document(doc)
 	if err != nil {
 		return node.Service{}, err

@@ -7,101 +7,48 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/driver/start"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/rolling"
-	"github.com/eggo-k8s/eggo/internal/phases/wait"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
-// proof is what shows that a component works, and what is told of a restart.
-type proof struct {
-	probe driver.Ready // nil: that it was started is enough
-	// aside does what a restart of one that runs needs before and after; nil does nothing.
-	aside func(ctx context.Context, n config.Node, restart func(context.Context) error) error
-	// reports has it told how long a restart took it away. The time for which one that stops still does its work does
-	// not count: serves, whatever happens, and up to votes of what stopping really took.
-	reports       bool
-	serves, votes time.Duration
+// service is a unit on a node with its files and binaries.
+type service struct {
+	r   *Binary
+	n   config.Node
+	nd  *node.Node
+	svc node.Service
 }
 
-// work starts a unit with its files and binaries. One that runs already is restarted only when they changed, and then
-// on one node at a time; those that do not run yet start side by side.
-func (r *Binary) work(c driver.Component, n config.Node, p proof) driver.Work {
-	s := driver.Work{Retry: engine.Retry{Tries: 2, Delay: 2 * time.Second}, Timeout: rolling.Timeout}
-	name := string(c)
-	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+// work starts a component's unit.
+func (r *Binary) work(c driver.Component, n config.Node, p start.Proof) driver.Work {
+	return r.starts().Work(c, n, p, func(nd *node.Node) (start.Part, error) {
 		svc, err := r.service(c, n)
-		if err != nil || r.Unproven(name, n.Name) {
-			return false, err
-		}
-		return nd.Running(ctx, svc)
+		return service{r, n, nd, svc}, err
 	})
-	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-		svc, err := r.service(c, n)
-		if err != nil {
-			return err
-		}
-		if err := r.CheckLinks(ctx, n, nd, svc); err != nil {
-			return err
-		}
-		runs, err := running(ctx, nd, svc.Unit)
-		if err != nil {
-			return err
-		}
-		again := false // an earlier try restarted it, and what follows did not end well
-		if r.Unproven(name, n.Name) {
-			if again, err = nd.Running(ctx, svc); err != nil {
-				return err
-			}
-		}
-		restart := func(ctx context.Context) (err error) {
-			began := time.Now()
-			if !again {
-				err = nd.Restart(ctx, svc)
-			}
-			if err == nil && p.probe != nil {
-				err = p.probe(ctx, nd)
-			}
-			if err != nil || !runs || again || !p.reports || r.Dry {
-				return err
-			}
-			return r.reportAway(ctx, nd, c, p, time.Since(began))
-		}
-		if !runs {
-			if err := nd.Prepare(ctx, svc); err != nil {
-				return err
-			}
-			return restart(ctx)
-		}
-		return r.OneAtATime(ctx, name, n.Name, func(ctx context.Context) error {
-			if err := nd.Prepare(ctx, svc); err != nil {
-				return err
-			}
-			if p.aside == nil {
-				return restart(ctx)
-			}
-			return p.aside(ctx, n, restart)
-		})
-	})
-	return s
 }
 
-// reportAway reports how long a restart that took so long in all took a component away.
-func (r *Binary) reportAway(ctx context.Context, nd *node.Node, c driver.Component, p proof,
-	took time.Duration) error {
-	text := event.M("notice.away", "component", string(c), "node", nd.Name(), "seconds", wait.Seconds(took-p.serves))
-	if p.votes > 0 {
-		if stopping, err := stoppedIn(ctx, nd, unit(c), took); err == nil {
-			// else all of it is reported: the restart is done
-			stopping = min(stopping, p.votes)
-			text = event.M("notice.away-voting", "component", string(c), "node", nd.Name(), "seconds",
-				wait.Seconds(took-stopping), "stopping", wait.Seconds(stopping))
-		}
-	}
-	return r.Emit(event.Notice{Host: nd.Name(), Step: engine.StepID(ctx), Text: text})
+func (r *Binary) starts() *start.Start { return &start.Start{Nodes: r.Nodes, Rolling: r.Rolling} }
+
+// Current implements start.Part.
+func (s service) Current(ctx context.Context) (bool, error) { return s.nd.Running(ctx, s.svc) }
+
+// Runs implements start.Part.
+func (s service) Runs(ctx context.Context) (bool, error) { return running(ctx, s.nd, s.svc.Unit) }
+
+// Check implements start.Part.
+func (s service) Check(ctx context.Context) error { return s.r.CheckLinks(ctx, s.n, s.nd, s.svc) }
+
+// Prepare implements start.Part.
+func (s service) Prepare(ctx context.Context) error { return s.nd.Prepare(ctx, s.svc) }
+
+// Restart implements start.Part.
+func (s service) Restart(ctx context.Context) error { return s.nd.Restart(ctx, s.svc) }
+
+// StoppedIn implements start.Part.
+func (s service) StoppedIn(ctx context.Context, took time.Duration) (time.Duration, error) {
+	return stoppedIn(ctx, s.nd, s.svc.Unit, took)
 }
 
 // stoppedIn says how much of a restart that took so long passed until the unit was started: until then its old process

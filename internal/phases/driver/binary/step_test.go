@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
@@ -59,24 +57,6 @@ func TestAFirstStartWaitsForNoOtherNode(t *testing.T) {
 	nd := node.New(unitHost{state: "activating", applied: true}, emit)
 	if got, err := running(t.Context(), nd, "etcd.service"); err != nil || got {
 		t.Error("an etcd that starts waits for the others, which would wait for it", err)
-	}
-}
-
-// TestARestartIsDoneThoughNobodyKnowsHowLongItTook: the report of an absence is no part of the restart.
-func TestARestartIsDoneThoughNobodyKnowsHowLongItTook(t *testing.T) {
-	var told []string
-	r := &Binary{Env: &env.Env{Emit: func(e event.Event) error {
-		if n, ok := e.(event.Notice); ok {
-			told = append(told, n.Text.Key+" "+n.Text.Args["seconds"])
-		}
-		return nil
-	}}}
-	nd := node.New(unitHost{}, r.Emit)
-	if err := r.reportAway(t.Context(), nd, driver.Etcd, proof{votes: etcdVotes}, 9*time.Second); err != nil {
-		t.Error(err)
-	}
-	if len(told) != 1 || told[0] != "notice.away 9.0" {
-		t.Errorf("%q", told)
 	}
 }
 
