@@ -60,6 +60,9 @@ var dependencies = map[string][]string{
 	"internal/operation": {"internal/config", "internal/bundle", "internal/pki", "internal/phases", "internal/engine",
 		"internal/journal", "internal/control", "internal/remote", "internal/runstate", "internal/redact",
 		"internal/exitcode", "internal/event", "internal/nodepath", "internal/shell"},
+	// the server
+	"internal/access":  {"internal/event"},
+	"internal/problem": {"internal/event", "internal/i18n"},
 	"assets":           {},
 	"internal/rules":   {},
 	"internal/ptytest": {},

@@ -1,0 +1,114 @@
+// Package access is what the routes of a server ask about whoever calls them: who it is, and whether he may. Package
+// account answers; tests have fakes. It imports nothing but event.
+package access
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Action is what a route does, as rights see it.
+type Action string
+
+// The actions.
+const (
+	// View reads what the server has of a cluster; nothing secret is in it.
+	View Action = "view"
+	// Operate begins, cancels and continues runs of a cluster, and decides about failures.
+	Operate Action = "operate"
+	// Administer creates, imports and deletes clusters, reads the administrator's kubeconfig, and manages users.
+	Administer Action = "administer"
+)
+
+// Role is what somebody is on a cluster, or on all of them.
+type Role string
+
+// The roles. Each may do what those before it may.
+const (
+	None     Role = ""
+	Viewer   Role = "viewer"
+	Operator Role = "operator"
+	Admin    Role = "admin"
+)
+
+// May says whether somebody with the role may do something.
+func (r Role) May(a Action) bool {
+	switch a {
+	case View:
+		return r == Viewer || r == Operator || r == Admin
+	case Operate:
+		return r == Operator || r == Admin
+	case Administer:
+		return r == Admin
+	}
+	return false
+}
+
+// Caller is who sent a request.
+type Caller struct {
+	ID   string // stable
+	Name string // shown to people, and the user name in kubeconfigs
+	// Token is the ID of the API token that the request came with, "" if it came with none.
+	Token string
+}
+
+// Control decides who may do what. Its methods may be called by many at once.
+type Control interface {
+	// Identify adds the caller of a request to its context (With). A request without credentials has none, and routes
+	// refuse it; wrong credentials, a forged request of a browser, and too many attempts are refused here.
+	Identify(next http.Handler) http.Handler
+	// RoleOf is what somebody is on a cluster; for the cluster "" it is what he is on all of them.
+	RoleOf(ctx context.Context, c Caller, cluster string) (Role, error)
+	// Record writes down what was changed. An error refuses the change: nothing is done that nobody can account for.
+	Record(ctx context.Context, e Entry) error
+}
+
+// Entry is what was asked for, as it is written down. It holds no secret.
+type Entry struct {
+	At      time.Time
+	Caller  Caller
+	Address string // where the request came from
+	Action  string // the operation of the API, such as update-cluster
+	Cluster string
+	Target  string // what else it is about: a run, a user, …
+}
+
+type callerKey struct{}
+
+// With gives a context with the caller of a request.
+func With(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// From is the caller in a context.
+func From(ctx context.Context) (Caller, bool) {
+	c, ok := ctx.Value(callerKey{}).(Caller)
+	return c, ok
+}
+
+// Check refuses the caller of a context who may not do something on a cluster, and gives him otherwise. Who may not
+// even look at the cluster is told that there is none.
+func Check(ctx context.Context, by Control, a Action, cluster string) (Caller, error) {
+	c, ok := From(ctx)
+	if !ok {
+		return Caller{}, event.NewFault(event.ClassAuth, "access.unauthenticated", nil)
+	}
+	role, err := by.RoleOf(ctx, c, cluster)
+	switch {
+	case err != nil:
+		return Caller{}, err
+	case role.May(a):
+		return c, nil
+	case cluster != "" && !role.May(View):
+		return Caller{}, Unknown(cluster)
+	}
+	return Caller{}, event.NewFault(event.ClassAuth, "access.denied", nil, "user", c.Name, "action", string(a))
+}
+
+// Unknown is the fault of a cluster that there is not.
+func Unknown(cluster string) error {
+	return event.NewFault(event.ClassUsage, "manager.unknown", nil, "cluster", cluster)
+}

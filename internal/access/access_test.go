@@ -1,0 +1,60 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+type roles map[string]Role
+
+func (r roles) Identify(next http.Handler) http.Handler { return next }
+
+func (r roles) RoleOf(_ context.Context, _ Caller, cluster string) (Role, error) {
+	if cluster == "broken" {
+		return None, errors.New("database")
+	}
+	return r[cluster], nil
+}
+
+func (r roles) Record(context.Context, Entry) error { return nil }
+
+// Each role may do what those before it may, and nothing else.
+func TestRoles(t *testing.T) {
+	actions := []Action{View, Operate, Administer, "fly"}
+	for n, role := range []Role{None, Viewer, Operator, Admin} {
+		for i, a := range actions {
+			if got, want := role.May(a), i < n && i < 3; got != want {
+				t.Errorf("%q may %s: %v", role, a, got)
+			}
+		}
+	}
+}
+
+// A route refuses who is not known, who may not, and says nothing of clusters that somebody may not look at.
+func TestCheck(t *testing.T) {
+	by := roles{"seen": Viewer, "mine": Operator, "": Viewer}
+	ann := With(t.Context(), Caller{Name: "ann"})
+	for _, c := range []struct {
+		ctx     context.Context
+		do      Action
+		cluster string
+		want    string
+	}{
+		{t.Context(), View, "seen", "access.unauthenticated"}, {ann, View, "seen", ""}, {ann, Operate, "mine", ""},
+		{ann, Operate, "seen", "access.denied"}, {ann, View, "hidden", "manager.unknown"},
+		{ann, Administer, "hidden", "manager.unknown"}, {ann, Administer, "", "access.denied"},
+		{ann, View, "broken", "internal"},
+	} {
+		got, err := Check(c.ctx, by, c.do, c.cluster)
+		if f := event.AsFault(err); (f == nil) != (c.want == "") || f != nil && f.Code != c.want {
+			t.Errorf("%s %s: %v", c.do, c.cluster, err)
+		}
+		if err == nil && got.Name != "ann" {
+			t.Error(got)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+// Package problem is how a server says what is wrong: RFC 9457 problems with the codes and sentences of this program,
+// in the language of the caller. It imports event and i18n.
+package problem
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+)
+
+// Problem is the body of a response that is no success.
+type Problem struct {
+	Type   string `json:"type" doc:"urn:eggo: and the code."`
+	Title  string `json:"title" doc:"The HTTP status in words."`
+	Status int    `json:"status" doc:"The HTTP status."`
+	Detail string `json:"detail" doc:"What is wrong, in the language of the request."`
+	Code   string `json:"code" doc:"The code of the fault. It never changes its meaning."`
+	Node   string `json:"node,omitempty" doc:"The node that it is about."`
+	Step   string `json:"step,omitempty" doc:"The step that failed."`
+	Next   string `json:"next,omitempty" doc:"What to do next."`
+	// Errors are all that is wrong with the request.
+	Errors []Item `json:"errors,omitempty" doc:"All that is wrong with the request."`
+}
+
+// Item is one of several things that are wrong.
+type Item struct {
+	Location string `json:"location,omitempty" doc:"The part of the request, such as body.nodes[2].address."`
+	Code     string `json:"code,omitempty"`
+	Detail   string `json:"detail"`
+	Next     string `json:"next,omitempty"`
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
+
+// GetStatus implements huma.StatusError.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType implements huma.ContentTypeFilter.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+// At is a fault in a part of a request.
+type At struct {
+	Location string
+	Fault    *event.Fault
+}
+
+// List is all that is wrong with a request at once.
+type List []At
+
+// Error implements error.
+func (l List) Error() string {
+	var out []string
+	for _, at := range l {
+		out = append(out, at.Location+": "+at.Fault.Error())
+	}
+	return strings.Join(out, "; ")
+}
+
+// Err is the list as an error, nil if it is empty.
+func (l List) Err() error {
+	if len(l) == 0 {
+		return nil
+	}
+	return l
+}
+
+// Of is an error as a problem.
+func Of(p *i18n.Printer, err error) *Problem {
+	var own *Problem
+	if errors.As(err, &own) {
+		return own
+	}
+	var list List
+	if errors.As(err, &list) && len(list) > 0 {
+		n := strconv.Itoa(len(list))
+		out := of(p, event.NewFault(event.ClassUsage, "api.invalid", nil, "n", n))
+		for _, at := range list {
+			text, next := p.Fault(at.Fault)
+			out.Errors = append(out.Errors, Item{at.Location, at.Fault.Code, text, next})
+		}
+		return out
+	}
+	return of(p, event.AsFault(err))
+}
+
+func of(p *i18n.Printer, f *event.Fault) *Problem {
+	text, next := p.Fault(f)
+	status := Status(f)
+	return &Problem{
+		Type: "urn:eggo:" + f.Code, Title: http.StatusText(status), Status: status, Detail: text, Code: f.Code,
+		Node: f.Node, Step: f.Step, Next: next,
+	}
+}
+
+// Status is the HTTP status of a fault.
+func Status(f *event.Fault) int {
+	if s := statuses()[f.Code]; s != 0 {
+		return s
+	}
+	switch f.Class {
+	case event.ClassUsage, event.ClassPreflight, event.ClassBundle:
+		return http.StatusUnprocessableEntity
+	case event.ClassAuth:
+		return http.StatusForbidden
+	case event.ClassLocked:
+		return http.StatusConflict
+	}
+	return http.StatusInternalServerError
+}
+
+// statuses are those that do not follow from the class.
+func statuses() map[string]int {
+	return map[string]int{
+		"access.unauthenticated": http.StatusUnauthorized,
+		"manager.unknown":        http.StatusNotFound,
+		"usage.no-run":           http.StatusNotFound,
+		"kubeconfig.none":        http.StatusNotFound,
+	}
+}
+
+type printerKey struct{}
+
+// Speaking gives a context with the language of a request, Accept-Language.
+func Speaking(ctx context.Context, accept string) context.Context {
+	return context.WithValue(ctx, printerKey{}, Printer(accept))
+}
+
+// From is the language of a context, English if nothing was said.
+func From(ctx context.Context) *i18n.Printer {
+	if p, ok := ctx.Value(printerKey{}).(*i18n.Printer); ok {
+		return p
+	}
+	return i18n.NewPrinter(i18n.English)
+}
+
+// Printer is the best of our languages for an Accept-Language.
+func Printer(accept string) *i18n.Printer {
+	best, most := i18n.English, 0.0
+	for _, part := range strings.Split(accept, ",") {
+		tag, params, _ := strings.Cut(strings.TrimSpace(part), ";")
+		weight := 1.0
+		if v, ok := strings.CutPrefix(strings.TrimSpace(params), "q="); ok {
+			if w, err := strconv.ParseFloat(v, 64); err == nil {
+				weight = w
+			}
+		}
+		lang, _, _ := strings.Cut(strings.ToLower(tag), "-")
+		if l := i18n.Lang(lang); (l == i18n.English || l == i18n.Chinese) && weight > most {
+			best, most = l, weight
+		}
+	}
+	return i18n.NewPrinter(best)
+}
+
+// Handler has the errors of a route said as problems, in the language of its request.
+func Handler[I, O any](do func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
+	return func(ctx context.Context, in *I) (*O, error) {
+		out, err := do(ctx, in)
+		if err != nil {
+			return nil, Of(From(ctx), err)
+		}
+		return out, nil
+	}
+}
+
+// Transform is a transformer of huma: what huma itself finds wrong with a request becomes a problem, too.
+func Transform(ctx huma.Context, _ string, v any) (any, error) {
+	m, is := v.(*huma.ErrorModel)
+	if !is {
+		return v, nil
+	}
+	p := Printer(ctx.Header("Accept-Language"))
+	code := "api.request"
+	if m.Status >= http.StatusInternalServerError {
+		code = "internal"
+	}
+	out := of(p, event.NewFault(event.ClassUsage, code, nil, "why", m.Detail))
+	out.Status, out.Title = m.Status, http.StatusText(m.Status)
+	for _, e := range m.Errors {
+		if e != nil {
+			out.Errors = append(out.Errors, Item{Location: e.Location, Code: code, Detail: event.Clean(e.Message)})
+		}
+	}
+	return out, nil
+}
+
+// Write is a problem where no huma is: in what wraps the API.
+func Write(w http.ResponseWriter, r *http.Request, err error) {
+	p := Of(Printer(r.Header.Get("Accept-Language")), err)
+	w.Header().Set("Content-Type", p.ContentType(""))
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(p.Status)
+	_ = huma.DefaultJSONFormat.Marshal(w, p)
+}

@@ -1,0 +1,101 @@
+package problem
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+)
+
+// The language is the one of ours that the caller wants most.
+func TestLanguages(t *testing.T) {
+	for accept, want := range map[string]i18n.Lang{
+		"": i18n.English, "zh": i18n.Chinese, "zh-CN,zh;q=0.9,en;q=0.8": i18n.Chinese, "fr, en;q=0.5": i18n.English,
+		"en;q=0.3, zh;q=0.7": i18n.Chinese, "de": i18n.English, "zh;q=x": i18n.Chinese, "zh;q=0": i18n.English,
+	} {
+		if got := Printer(accept).Lang(); got != want {
+			t.Errorf("%q: %s", accept, got)
+		}
+	}
+}
+
+// A problem has the code, its status, and the sentences of its language.
+func TestProblems(t *testing.T) {
+	fault := func(class event.Class, code string) error { return &event.Fault{Class: class, Code: code} }
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{fault(event.ClassAuth, "access.unauthenticated"), 401}, {fault(event.ClassAuth, "access.denied"), 403},
+		{fault(event.ClassUsage, "manager.unknown"), 404}, {fault(event.ClassLocked, "journal.locked"), 409},
+		{fault(event.ClassUsage, "config.no-masters"), 422}, {errors.New("disk"), 500},
+		{List{{"body.name", &event.Fault{Class: event.ClassUsage, Code: "config.no-masters"}}}, 422},
+	} {
+		p := Of(i18n.NewPrinter(i18n.Chinese), c.err)
+		if p.Status != c.want || p.Detail == "" || p.Title == "" || p.Type != "urn:eggo:"+p.Code || p.Error() == "" {
+			t.Errorf("%v: %+v", c.err, p)
+		}
+		if again := Of(i18n.NewPrinter(i18n.English), p); again != p {
+			t.Errorf("%v: %+v", c.err, again)
+		}
+	}
+	l := List{{"body.name", &event.Fault{Code: "a"}}, {"body.nodes", &event.Fault{Code: "b"}}}
+	if l.Err().Error() != "body.name: a; body.nodes: b" || List(nil).Err() != nil {
+		t.Error(l)
+	}
+	if p := Of(i18n.NewPrinter(i18n.English), l); len(p.Errors) != 2 || p.Errors[1].Code != "b" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// What huma finds, what a route finds and what wraps the API find wrong look the same.
+func TestEverythingWrongIsAProblem(t *testing.T) {
+	mux := http.NewServeMux()
+	cfg := huma.DefaultConfig("test", "1")
+	cfg.Transformers, cfg.CreateHooks = []huma.Transformer{Transform}, nil
+	api := humago.New(mux, cfg)
+	type in struct {
+		Body struct {
+			Name string `json:"name" minLength:"3"`
+		}
+	}
+	huma.Post(api, "/x", Handler(func(context.Context, *in) (*struct{}, error) {
+		return nil, &event.Fault{Class: event.ClassUsage, Code: "manager.unknown",
+			Args: map[string]string{"cluster": "c"}}
+	}))
+	mux.HandleFunc("/y", func(w http.ResponseWriter, r *http.Request) { Write(w, r, errors.New("disk")) })
+	for _, c := range []struct {
+		path, body string
+		status     int
+		code       string
+		errors     int
+	}{
+		{"/x", `{"name":"a"}`, 422, "api.request", 1}, {"/x", `{"name":"abc"}`, 404, "manager.unknown", 0},
+		{"/x", `{`, 400, "api.request", 1}, {"/y", "", 500, "internal", 0},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("POST", c.path, strings.NewReader(c.body))
+		r.Header.Set("Content-Type", "application/json")
+		mux.ServeHTTP(w, r.WithContext(Speaking(r.Context(), "zh")))
+		var p Problem
+		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+			t.Fatalf("%s: %s", c.path, w.Body)
+		}
+		if w.Code != c.status || p.Status != c.status || p.Code != c.code || len(p.Errors) != c.errors ||
+			w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %s: %d %+v %v", c.path, c.body, w.Code, p, w.Header())
+		}
+	}
+	if From(t.Context()).Lang() != i18n.English {
+		t.Error("not English")
+	}
+}
