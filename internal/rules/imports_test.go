@@ -62,6 +62,7 @@ var dependencies = map[string][]string{
 		"internal/exitcode", "internal/event", "internal/nodepath", "internal/shell"},
 	// the server
 	"internal/access":  {"internal/event"},
+	"internal/manager": {"internal/event"},
 	"internal/problem": {"internal/event", "internal/i18n"},
 	"assets":           {},
 	"internal/rules":   {},
