@@ -20,6 +20,8 @@ const (
 	DeleteFailed Event = "deleteFailed"
 	// CancelTooLate: the run had ended well when it was to be canceled. The cluster is as it was wanted.
 	CancelTooLate Event = "cancelTooLate"
+	// DeleteCompleted: the cluster is removed from the machines. It leads nowhere: the record is deleted with it.
+	DeleteCompleted Event = "deleteCompleted"
 )
 
 // Extension are the transitions beyond the design. It has no event of the design, so that none of those means more than

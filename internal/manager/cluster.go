@@ -1,0 +1,463 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager/state"
+)
+
+// retryAfter is when something is tried again that must not be lost, such as the record of an operation that ended.
+const retryAfter = 5 * time.Second
+
+// cluster is one cluster. The fields below inbox belong to its goroutine.
+type cluster struct {
+	m      *Manager
+	name   string
+	inbox  chan func()
+	over   chan struct{} // closed when nobody takes messages any more
+	end    context.CancelFunc
+	shown  atomic.Pointer[View]
+	life   context.Context // ends with the cluster or the manager
+	rec    Record
+	state  state.State
+	since  time.Time
+	failed int // times in a row that the API server did not answer
+
+	run     Run                // of the operation; nil before there is one
+	release context.CancelFunc // ends what is being begun, or the connecting
+	gone    bool
+}
+
+func (m *Manager) newCluster(rec Record) *cluster {
+	c := &cluster{m: m, name: rec.Name, inbox: make(chan func()), over: make(chan struct{}), rec: rec,
+		state: state.Init, since: m.clock.Now()}
+	c.life, c.end = context.WithCancel(m.life)
+	c.show()
+	m.all.Go(c.loop)
+	return c
+}
+
+func (c *cluster) loop() {
+	defer close(c.over)
+	defer c.end()
+	for !c.gone {
+		select {
+		case f := <-c.inbox:
+			f()
+		case <-c.life.Done():
+			return
+		}
+	}
+}
+
+// post has something done by the goroutine of the cluster, if it still lives.
+func (c *cluster) post(f func()) {
+	select {
+	case c.inbox <- f:
+	case <-c.over:
+	case <-c.life.Done():
+	}
+}
+
+// do is post for who waits for the answer.
+func (c *cluster) do(ctx context.Context, f func(context.Context) error) error {
+	answer := make(chan error, 1)
+	select {
+	case c.inbox <- func() { answer <- f(ctx) }:
+		return <-answer
+	case <-c.over:
+		return unknown(c.name)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func unknown(name string) error {
+	return event.NewFault(event.ClassUsage, "manager.unknown", nil, "cluster", name)
+}
+
+// show makes what the cluster is visible to others.
+func (c *cluster) show() {
+	v := View{Record: c.rec, State: c.state, Since: c.since, Gone: c.gone}
+	v.Operation, v.Last = cloned(c.rec.Operation), cloned(c.rec.Last)
+	c.shown.Store(&v)
+}
+
+func cloned(o *Operation) *Operation {
+	if o == nil {
+		return nil
+	}
+	out := *o
+	out.Runs = slices.Clone(o.Runs)
+	return &out
+}
+
+// apply makes a transition. The record, as edit changes it, and the change are written in one transaction before
+// anything is changed here. edit nil: the record stays as it is.
+func (c *cluster) apply(ctx context.Context, e state.Event, edit func(*Record)) error {
+	next, err := state.Full(c.state, e)
+	if err != nil {
+		return c.refused(err)
+	}
+	ch := Change{At: c.m.clock.Now(), Cluster: c.name, Event: e, From: c.state, To: next,
+		Broadcast: broadcast(c.state, next)}
+	return c.write(ctx, next, edit, ch)
+}
+
+// broadcast is what all are told about clusters that become ready, or are no more.
+func broadcast(from, to state.State) string {
+	switch {
+	case !from.Ready() && to.Ready():
+		return "added"
+	case from.Ready() && !to.Ready():
+		return "deleted"
+	}
+	return ""
+}
+
+func (c *cluster) write(ctx context.Context, next state.State, edit func(*Record), changes ...Change) error {
+	rec := c.rec
+	rec.Operation, rec.Last = cloned(c.rec.Operation), cloned(c.rec.Last)
+	if edit != nil {
+		edit(&rec)
+	}
+	if edit != nil || rec.Revision == 0 {
+		rec.Revision++
+	}
+	for i := range changes {
+		changes[i].Revision = rec.Revision
+	}
+	if err := c.m.store.Save(ctx, rec, c.rec.Revision, changes...); err != nil {
+		return err
+	}
+	if c.rec = rec; next != c.state {
+		c.state, c.since = next, c.m.clock.Now()
+	}
+	c.show()
+	c.m.changed(changes)
+	return nil
+}
+
+// refused says of a transition that is not possible which operation is in the way.
+func (c *cluster) refused(err error) error {
+	f := event.AsFault(err)
+	if f.Args["event"] == "" {
+		return err
+	}
+	out := event.NewFault(f.Class, "manager.state", nil, "cluster", c.name, "state", string(c.state), "event",
+		f.Args["event"])
+	if o := c.rec.Operation; o != nil {
+		out = event.NewFault(f.Class, "manager.busy", nil, "cluster", c.name, "state", string(c.state), "kind",
+			string(o.Kind))
+	}
+	return out
+}
+
+// keep has something done that must not be lost: until it succeeds, or the operation of that epoch is the cluster's no
+// more.
+func (c *cluster) keep(epoch uint64, do func(context.Context) error) {
+	if c.rec.Epoch != epoch || c.gone {
+		return
+	}
+	err := do(c.life)
+	if err == nil || c.life.Err() != nil {
+		return
+	}
+	c.m.report(c.name, err)
+	c.m.all.Go(func() {
+		if c.m.clock.Sleep(c.life, retryAfter) == nil {
+			c.post(func() { c.keep(epoch, do) })
+		}
+	})
+}
+
+// begin begins an operation of this server: the transition first, then the run.
+func (c *cluster) begin(ctx context.Context, e state.Event, o Operation, edit func(*Record)) error {
+	if c.rec.Kubeconfig && o.Kind != Delete {
+		return event.NewFault(event.ClassUsage, "manager.kubeconfig-only", nil, "cluster", c.name)
+	}
+	if c.rec.Operation != nil { // a quiet one leaves the state as it is
+		return c.refused(event.NewFault(event.ClassLocked, "manager.state", nil, "state", string(c.state), "event",
+			string(e)))
+	}
+	if _, err := state.Full(c.state, e); err != nil && !o.Kind.Quiet() {
+		return c.refused(err)
+	}
+	if err := c.m.runner.Free(ctx, c.name); err != nil {
+		return err
+	}
+	newest, err := c.m.runner.Find(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	o.After = newest.Run
+	o.Epoch, o.Began = c.rec.Epoch+1, c.m.clock.Now()
+	with := func(r *Record) {
+		if edit != nil {
+			edit(r)
+		}
+		r.Epoch, r.Operation = o.Epoch, &o
+		if !o.Kind.Quiet() {
+			r.Unavailable, r.Fault = true, nil
+		}
+	}
+	if o.Kind.Quiet() {
+		err = c.write(ctx, c.state, with)
+	} else {
+		err = c.apply(ctx, e, with)
+	}
+	if err == nil {
+		c.launch()
+	}
+	return err
+}
+
+// launch begins the next run of the operation. It takes its time, so it is no message of the cluster; how it ended is.
+func (c *cluster) launch() {
+	rec := c.shown.Load().Record
+	epoch := rec.Epoch
+	ctx, cancel := context.WithCancel(c.life)
+	c.run, c.release = nil, cancel
+	c.m.all.Go(func() {
+		defer cancel()
+		run, err := c.m.runner.Start(ctx, rec)
+		if c.life.Err() != nil { // the server ends: the run, if there is one, is found again
+			return
+		}
+		c.post(func() { c.launched(epoch, run, err) })
+	})
+}
+
+func (c *cluster) launched(epoch uint64, run Run, err error) {
+	o := c.rec.Operation
+	if c.rec.Epoch != epoch || o == nil { // cannot be: nobody ends an operation that is being begun
+		return
+	}
+	c.release = nil
+	switch {
+	case err != nil:
+		c.ended(epoch, Outcome{event.AsFault(err)})
+	case run == nil:
+		c.ended(epoch, Outcome{})
+	default:
+		c.attach(epoch, run)
+		c.keep(epoch, func(ctx context.Context) error {
+			if c.rec.Operation == nil || slices.Contains(c.rec.Operation.Runs, run.ID()) {
+				return nil
+			}
+			return c.write(ctx, c.state, func(r *Record) { r.Operation.Runs = append(r.Operation.Runs, run.ID()) })
+		})
+	}
+}
+
+// attach waits for the end of a run. One that is to be canceled is told so.
+func (c *cluster) attach(epoch uint64, run Run) {
+	c.run = run
+	if c.rec.Operation.Canceling {
+		c.m.halt(c.life, run)
+	}
+	c.m.all.Go(func() {
+		select {
+		case <-run.Done():
+			c.post(func() { c.runEnded(epoch, run) })
+		case <-c.life.Done():
+		}
+	})
+}
+
+func (c *cluster) runEnded(epoch uint64, run Run) {
+	if c.rec.Epoch != epoch || c.rec.Operation == nil || c.run != run { // of an operation before
+		return
+	}
+	out, o := run.Outcome(), c.rec.Operation
+	c.run = nil
+	if out.Fault == nil && o.Kind == Update && !o.Found {
+		if !o.Canceling {
+			c.launch() // until nothing is left to do
+			return
+		}
+		out.Fault = c.canceled()
+	}
+	c.ended(epoch, out)
+}
+
+// canceled is the fault of what was canceled.
+func (c *cluster) canceled() *event.Fault {
+	return event.NewFault(event.ClassInterrupted, "manager.canceled", nil, "cluster", c.name)
+}
+
+// ended ends the operation, with all that follows.
+func (c *cluster) ended(epoch uint64, out Outcome) {
+	c.keep(epoch, func(ctx context.Context) error {
+		if c.rec.Operation == nil {
+			return nil
+		}
+		return c.finish(ctx, out)
+	})
+}
+
+func (c *cluster) finish(ctx context.Context, out Outcome) error {
+	o := c.rec.Operation
+	done := func(r *Record) {
+		r.Last, r.Operation, r.Fault = cloned(r.Operation), nil, out.Fault
+		if !o.Kind.Quiet() {
+			r.Unavailable = out.Fault != nil
+			r.Made = r.Made || out.Fault == nil
+		}
+	}
+	if o.Kind == Delete && out.Fault == nil {
+		err := c.remove(ctx, state.DeleteCompleted)
+		if err == nil {
+			if err := c.m.runner.Removed(c.name); err != nil {
+				c.m.report(c.name, err)
+			}
+		}
+		return err
+	}
+	if o.Kind.Quiet() {
+		return c.write(ctx, c.state, done)
+	}
+	e := map[state.State]state.Event{state.Creating: state.CreateFailed, state.Updating: state.UpdateFailed,
+		state.Destroy: state.DeleteFailed, state.Canceling: state.CancelSuccess}[c.state]
+	if out.Fault == nil {
+		e = map[state.State]state.Event{state.Creating: state.CreateSuccess, state.Updating: state.UpdateSuccess,
+			state.Canceling: state.CancelTooLate}[c.state]
+	}
+	return c.apply(ctx, e, done)
+}
+
+// remove deletes the record. The state before it is Destroy, or becomes it with the deletion.
+func (c *cluster) remove(ctx context.Context, e state.Event) error {
+	until := c.rec.Operation.Run()
+	if until == "" {
+		f, err := c.m.runner.Find(ctx, c.name)
+		if err != nil {
+			return err
+		}
+		until = f.Run
+	}
+	ch := Change{At: c.m.clock.Now(), Cluster: c.name, Event: e, From: c.state, To: state.Destroy,
+		Revision: c.rec.Revision, Broadcast: "deleted"}
+	if err := c.m.store.Delete(ctx, c.name, c.rec.Revision, until, ch); err != nil {
+		return err
+	}
+	c.state, c.gone = state.Destroy, true
+	c.show()
+	c.m.forget(c)
+	c.m.changed([]Change{ch})
+	return nil
+}
+
+// cancel cancels what goes on. The cluster is unavailable when that has ended, and not before.
+func (c *cluster) cancel(ctx context.Context) error {
+	o := c.rec.Operation
+	if o != nil && o.Kind.Quiet() {
+		err := c.write(ctx, c.state, func(r *Record) { r.Operation.Canceling = true })
+		if err == nil {
+			c.stop()
+		}
+		return err
+	}
+	e := state.Cancel
+	if c.state == state.Destroy {
+		e = state.CancelDelete
+	}
+	if _, err := state.Full(c.state, e); err != nil { // nothing can be in the way of a cancel but the state
+		return event.NewFault(event.ClassLocked, "manager.state", nil, "cluster", c.name, "state", string(c.state),
+			"event", string(e))
+	}
+	err := c.apply(ctx, e, func(r *Record) {
+		r.Unavailable = true
+		if r.Operation != nil {
+			r.Operation.Canceling = true
+		}
+	})
+	if err == nil {
+		c.stop()
+	}
+	return err
+}
+
+// stop ends what goes on: a run, the beginning of one, or the connecting.
+func (c *cluster) stop() {
+	if c.run != nil {
+		c.m.halt(c.life, c.run)
+	}
+	if c.release != nil {
+		c.release()
+	}
+}
+
+// connect tries to reach the API server until it answers, for as long as it takes.
+func (c *cluster) connect() {
+	rec := c.shown.Load().Record
+	ctx, cancel := context.WithCancel(c.life)
+	c.release = cancel
+	c.m.all.Go(func() {
+		defer cancel()
+		var err error
+		for {
+			if err = c.m.runner.Reach(ctx, rec); err == nil || never(err) {
+				break
+			}
+			if c.m.clock.Sleep(ctx, connectAgain) != nil {
+				break
+			}
+		}
+		if c.life.Err() == nil {
+			c.post(func() { c.connected(rec.Epoch, err) })
+		}
+	})
+}
+
+// never says of an error of Reach that another try does not help.
+func never(err error) bool {
+	f := (*event.Fault)(nil)
+	return errors.As(err, &f) && f.Class == event.ClassUsage
+}
+
+func (c *cluster) connected(epoch uint64, err error) {
+	if c.rec.Epoch != epoch {
+		return
+	}
+	c.release = nil
+	c.keep(epoch, func(ctx context.Context) error {
+		switch {
+		case c.state == state.Canceling && c.rec.Operation == nil:
+			return c.apply(ctx, state.CancelSuccess, func(r *Record) { r.Unavailable, r.Fault = true, c.canceled() })
+		case c.state != state.Connecting:
+			return nil
+		case err != nil:
+			return c.apply(ctx, state.InitFailed, func(r *Record) { r.Unavailable, r.Fault = true, event.AsFault(err) })
+		}
+		return c.apply(ctx, state.InitSuccess, func(r *Record) { r.Unavailable, r.Made, r.Fault = false, true, nil })
+	})
+}
+
+// healthy takes what the health loop found. One answer that does not come is none; two in a row are.
+func (c *cluster) healthy(epoch uint64, err error) {
+	if c.rec.Epoch != epoch || !c.state.Ready() {
+		c.failed = 0
+		return
+	}
+	if c.failed++; err == nil {
+		c.failed = 0
+	}
+	e := state.Event("")
+	switch {
+	case c.state == state.Running && c.failed >= 2:
+		e = state.InfoFailed
+	case c.state == state.Unreachable && err == nil:
+		e = state.InfoSuccess
+	}
+	if e != "" {
+		if err := c.apply(c.life, e, nil); err != nil {
+			c.m.report(c.name, err) // the next look tries again
+		}
+	}
+}

@@ -1,0 +1,442 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager/state"
+)
+
+const (
+	connectAgain = 10 * time.Second // the design's
+	// healthEvery and the time that a Runner gives an answer keep Running and Unreachable within 30 seconds of the
+	// truth, which takes two answers.
+	healthEvery = 10 * time.Second
+	scanEvery   = 2 * time.Second
+	// patience is how long a run may take to end after it was told to stop: then its steps are broken off.
+	patience = time.Minute
+)
+
+// Options of a Manager. All but Report have to be there.
+type Options struct {
+	Store  Store
+	Runner Runner
+	Clock  Clock
+	// Report is told of what nobody waits for, such as a record that cannot be written; nil: nobody listens.
+	Report func(cluster string, err error)
+}
+
+// Manager has all clusters.
+type Manager struct {
+	store  Store
+	runner Runner
+	clock  Clock
+	report func(string, error)
+	life   context.Context
+	end    context.CancelFunc
+	all    sync.WaitGroup
+	scan   sync.Mutex // one scan at a time
+
+	mu       sync.Mutex // of the fields below; never held while anything is waited for
+	clusters map[string]*cluster
+	news     chan struct{} // closed when there are new changes
+}
+
+// New loads the clusters and begins to look after them. Close ends that, and no run.
+func New(ctx context.Context, o Options) (*Manager, error) {
+	m := &Manager{store: o.Store, runner: o.Runner, clock: o.Clock, report: o.Report,
+		clusters: map[string]*cluster{}, news: make(chan struct{})}
+	if m.report == nil {
+		m.report = func(string, error) {}
+	}
+	m.life, m.end = context.WithCancel(context.WithoutCancel(ctx))
+	records, err := m.store.Load(ctx)
+	if err == nil {
+		err = m.Scan(ctx, records...)
+	}
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	m.all.Go(func() { m.every(scanEvery, func() error { return m.Scan(m.life) }) })
+	m.all.Go(func() { m.every(healthEvery, func() error { m.look(m.life); return nil }) })
+	return m, nil
+}
+
+// Close ends the looking after the clusters. Runs continue.
+func (m *Manager) Close() {
+	m.end()
+	m.all.Wait()
+}
+
+func (m *Manager) every(d time.Duration, do func() error) {
+	for m.clock.Sleep(m.life, d) == nil {
+		if err := do(); err != nil && m.life.Err() == nil {
+			m.report("", err)
+		}
+	}
+}
+
+// look asks the API servers of all clusters that have one, side by side, whether they answer.
+func (m *Manager) look(ctx context.Context) {
+	var all sync.WaitGroup
+	limit := make(chan struct{}, 32)
+	for _, c := range m.each() {
+		v := c.shown.Load()
+		if !v.State.Ready() {
+			c.post(func() { c.failed = 0 })
+			continue
+		}
+		all.Go(func() {
+			limit <- struct{}{}
+			err := m.runner.Reach(ctx, v.Record)
+			<-limit
+			c.post(func() { c.healthy(v.Epoch, err) })
+		})
+	}
+	all.Wait()
+}
+
+func (m *Manager) each() []*cluster {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.clusters))
+}
+
+func (m *Manager) get(name string) (*cluster, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.clusters[name]; c != nil {
+		return c, nil
+	}
+	return nil, unknown(name)
+}
+
+// add makes a cluster of a record, unless there is one of that name.
+func (m *Manager) add(rec Record) (*cluster, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.clusters[rec.Name] != nil {
+		return nil, Taken(rec.Name)
+	}
+	c := m.newCluster(rec)
+	m.clusters[rec.Name] = c
+	return c, nil
+}
+
+// Taken is the fault of a name that another cluster has.
+func Taken(name string) error {
+	return event.NewFault(event.ClassLocked, "manager.taken", nil, "cluster", name)
+}
+
+func (m *Manager) forget(c *cluster) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.clusters[c.name] == c {
+		delete(m.clusters, c.name)
+	}
+}
+
+// drop takes a cluster back that was never written down.
+func (m *Manager) drop(c *cluster) {
+	c.gone = true
+	m.forget(c)
+}
+
+func (m *Manager) changed([]Change) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.news)
+	m.news = make(chan struct{})
+}
+
+// Changes gives the changes after a number, waiting for one if there is none yet. Who is slow reads what is written: no
+// queue holds up a cluster.
+func (m *Manager) Changes(ctx context.Context, after uint64) ([]Change, error) {
+	for {
+		m.mu.Lock()
+		news := m.news
+		m.mu.Unlock()
+		out, err := m.store.Changes(ctx, after, 256)
+		if err != nil || len(out) > 0 {
+			return out, err
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-m.life.Done():
+			return nil, m.life.Err()
+		}
+	}
+}
+
+// Clusters are all, by name.
+func (m *Manager) Clusters() []View {
+	var out []View
+	for _, c := range m.each() {
+		if v := c.shown.Load(); v.Revision > 0 {
+			out = append(out, *v)
+		}
+	}
+	slices.SortFunc(out, func(a, b View) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Cluster is one of them.
+func (m *Manager) Cluster(name string) (View, error) {
+	c, err := m.get(name)
+	if err != nil {
+		return View{}, err
+	}
+	v := c.shown.Load()
+	if v.Revision == 0 || v.Gone {
+		return View{}, unknown(name)
+	}
+	return *v, nil
+}
+
+// Request is what somebody asks for.
+type Request struct {
+	By string
+	// Revision that the record has to have; 0: any.
+	Revision uint64
+	// Wanted becomes the record's; nil leaves it.
+	Wanted json.RawMessage
+	// Request is the operation's.
+	Request json.RawMessage
+	// Check is called with the record by the goroutine of the cluster, before anything is changed; nil: nothing is
+	// checked. It does not wait for anything.
+	Check func(Record) error
+	// Prepare is called after everything was checked and before anything is written down, for what has to be there
+	// before, such as a private key; nil: nothing. What it makes is harmless where it is not used.
+	Prepare func() error
+}
+
+func (q Request) operation(k Kind) Operation {
+	return Operation{Kind: k, By: q.By, Request: q.Request}
+}
+
+// ready is what is checked of every request.
+func (q Request) ready(r Record) error {
+	if q.Revision != 0 && q.Revision != r.Revision {
+		return event.NewFault(event.ClassLocked, "manager.revision", nil, "cluster", r.Name)
+	}
+	if q.Check != nil {
+		if err := q.Check(r); err != nil {
+			return err
+		}
+	}
+	if q.Prepare != nil {
+		return q.Prepare()
+	}
+	return nil
+}
+
+// Create makes a cluster.
+func (m *Manager) Create(ctx context.Context, name string, q Request) (View, error) {
+	if err := m.free(ctx, name); err != nil {
+		return View{}, err
+	}
+	c, err := m.add(Record{Name: name, Wanted: q.Wanted, Created: m.clock.Now()})
+	if err != nil {
+		return View{}, err
+	}
+	return c.act(ctx, func(ctx context.Context) error {
+		err := q.ready(c.rec)
+		if err == nil {
+			err = c.begin(ctx, state.Create, q.operation(Create), nil)
+		}
+		if err != nil {
+			m.drop(c)
+		}
+		return err
+	})
+}
+
+// free refuses a name that another cluster has, also one that the command line made a moment ago.
+func (m *Manager) free(ctx context.Context, name string) error {
+	f, err := m.runner.Find(ctx, name)
+	if err == nil && (f.Installed || f.Live) {
+		err = Taken(name)
+	}
+	return err
+}
+
+// act has something done by the cluster's goroutine, and gives what the cluster is then.
+func (c *cluster) act(ctx context.Context, do func(context.Context) error) (View, error) {
+	if err := c.do(ctx, do); err != nil {
+		if errors.Is(err, ErrRevision) {
+			err = event.NewFault(event.ClassLocked, "manager.revision", nil, "cluster", c.name)
+		}
+		return View{}, err
+	}
+	return *c.shown.Load(), nil
+}
+
+// Begin begins an operation of a cluster that exists: any but Create, Delete and Snapshot with its transition by the
+// design, and what continues one that failed.
+func (m *Manager) Begin(ctx context.Context, name string, k Kind, q Request) (View, error) {
+	c, err := m.get(name)
+	if err != nil {
+		return View{}, err
+	}
+	return c.act(ctx, func(ctx context.Context) error { return c.operate(ctx, k, q) })
+}
+
+func (c *cluster) operate(ctx context.Context, k Kind, q Request) error {
+	if err := c.fits(k); err != nil { // before what is asked for is checked: nobody can change it now
+		return err
+	}
+	if err := q.ready(c.rec); err != nil {
+		return err
+	}
+	return c.begin(ctx, c.eventOf(k), q.operation(k), func(r *Record) {
+		if q.Wanted != nil {
+			r.Wanted = q.Wanted
+		}
+	})
+}
+
+// fits refuses what is not possible in the state that the cluster is in.
+func (c *cluster) fits(k Kind) error {
+	if k.Quiet() {
+		if !c.state.Ready() || c.rec.Operation != nil {
+			return c.refused(event.NewFault(event.ClassLocked, "manager.state", nil, "state", string(c.state), "event",
+				string(k)))
+		}
+		return nil
+	}
+	if _, err := state.Full(c.state, c.eventOf(k)); err != nil || c.rec.Operation != nil {
+		return c.refused(event.NewFault(event.ClassLocked, "manager.state", nil, "state", string(c.state), "event",
+			string(c.eventOf(k))))
+	}
+	return nil
+}
+
+// eventOf is the event that begins an operation.
+func (c *cluster) eventOf(k Kind) state.Event {
+	switch {
+	case k == Delete:
+		return state.Delete
+	case k == Create:
+		return state.ContinueCreate
+	case k == Restore && c.state == state.Unreachable:
+		return state.Repair
+	}
+	return state.Update
+}
+
+// Continue continues what failed or was canceled, as it was wanted.
+func (m *Manager) Continue(ctx context.Context, name string, q Request) (View, error) {
+	c, err := m.get(name)
+	if err != nil {
+		return View{}, err
+	}
+	return c.act(ctx, func(ctx context.Context) error {
+		k := Update
+		if !c.rec.Made {
+			k = Create
+		}
+		if l := c.rec.Last; l != nil && c.rec.Made && l.Kind != Snapshot && l.Kind != Create {
+			if k = l.Kind; q.Request == nil {
+				q.Request = l.Request
+			}
+		}
+		if c.state != state.Unavailable {
+			return c.refused(event.NewFault(event.ClassLocked, "manager.state", nil, "state", string(c.state), "event",
+				"continue"))
+		}
+		return c.operate(ctx, k, q)
+	})
+}
+
+// Cancel cancels what goes on. It returns when that was told; the cluster is unavailable when it has ended.
+func (m *Manager) Cancel(ctx context.Context, name string, q Request) (View, error) {
+	c, err := m.get(name)
+	if err != nil {
+		return View{}, err
+	}
+	return c.act(ctx, func(ctx context.Context) error {
+		if err := q.ready(c.rec); err != nil {
+			return err
+		}
+		return c.cancel(ctx)
+	})
+}
+
+// Forget deletes the record and leaves the machines as they are.
+func (m *Manager) Forget(ctx context.Context, name string, q Request) (View, error) {
+	c, err := m.get(name)
+	if err != nil {
+		return View{}, err
+	}
+	return c.act(ctx, func(ctx context.Context) error {
+		if err := c.fits(Delete); err != nil {
+			return err
+		}
+		if err := q.ready(c.rec); err != nil {
+			return err
+		}
+		return c.remove(ctx, state.Delete)
+	})
+}
+
+// Import takes a cluster over that exists: from the state directory, or one of which there is a kubeconfig only.
+func (m *Manager) Import(ctx context.Context, name string, kubeconfig bool, q Request) (View, error) {
+	f, err := m.runner.Find(ctx, name)
+	switch {
+	case err != nil:
+		return View{}, err
+	case kubeconfig && f.Installed:
+		return View{}, Taken(name)
+	case !kubeconfig && !f.Installed:
+		return View{}, event.NewFault(event.ClassUsage, "manager.nothing-to-import", nil, "cluster", name)
+	}
+	c, err := m.add(Record{Name: name, Wanted: q.Wanted, Kubeconfig: kubeconfig, Created: m.clock.Now()})
+	if err != nil {
+		return View{}, err
+	}
+	return c.act(ctx, func(ctx context.Context) error {
+		err := q.ready(c.rec)
+		if err == nil { // unavailable until it has answered once
+			err = c.apply(ctx, state.DoInit, func(r *Record) { r.Unavailable = true })
+		}
+		if err != nil {
+			m.drop(c)
+			return err
+		}
+		c.connect()
+		return nil
+	})
+}
+
+// halt ends a run: after its running steps, and if that takes too long at once.
+func (m *Manager) halt(ctx context.Context, run Run) {
+	m.all.Go(func() {
+		if err := run.Stop(); err != nil {
+			m.report(run.ID(), err)
+		}
+		waiting, enough := context.WithCancel(ctx)
+		defer enough()
+		go func() {
+			select {
+			case <-run.Done():
+				enough()
+			case <-waiting.Done():
+			}
+		}()
+		for m.clock.Sleep(waiting, patience) == nil {
+			if err := run.Abort(); err != nil {
+				m.report(run.ID(), err)
+			}
+		}
+	})
+}

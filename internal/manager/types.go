@@ -1,0 +1,173 @@
+// Package manager has the clusters of a server: each is owned by one goroutine, which alone changes its state, one
+// message after the other. What it does on machines is a run of its own process (Runner); what it has to know after a
+// restart is written down together with the change of state (Store). State machine: package state.
+//
+// It knows no HTTP and no language. It may import event and the requests of operations.
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager/state"
+)
+
+// Kind of an operation.
+type Kind string
+
+// The kinds. An update makes the cluster what its record wants: nodes join, nodes are removed.
+const (
+	Create   Kind = "create"
+	Update   Kind = "update"
+	Renew    Kind = "renew"
+	Upgrade  Kind = "upgrade"
+	Back     Kind = "upgrade-back"
+	Snapshot Kind = "snapshot"
+	Restore  Kind = "restore"
+	Delete   Kind = "delete"
+)
+
+// Quiet says whether the cluster stays as ready as it is while the operation goes on.
+func (k Kind) Quiet() bool { return k == Snapshot }
+
+// Operation is what is being done with a cluster.
+type Operation struct {
+	Epoch uint64    `json:"epoch"` // unique in the cluster, and rising
+	Kind  Kind      `json:"kind"`
+	By    string    `json:"by,omitempty"` // who asked for it
+	Began time.Time `json:"began"`
+	// After is the newest run when it began: all later ones belong to it.
+	After string `json:"after,omitempty"`
+	// Runs are those that it came to, in their order.
+	Runs []string `json:"runs,omitempty"`
+	// Found: a run that this server did not begin.
+	Found bool `json:"found,omitempty"`
+	// Canceling: it is being canceled.
+	Canceling bool `json:"canceling,omitempty"`
+	// Request is what the runner needs besides the record. It holds no secret.
+	Request json.RawMessage `json:"request,omitempty"`
+}
+
+// Run is the newest run, "" before there is one.
+func (o *Operation) Run() string {
+	if o == nil || len(o.Runs) == 0 {
+		return ""
+	}
+	return o.Runs[len(o.Runs)-1]
+}
+
+// Record is what outlives the server.
+type Record struct {
+	Name        string `json:"name"`
+	Revision    uint64 `json:"revision"`
+	Unavailable bool   `json:"unavailable"`
+	// Made: it ran once, so that what is continued is an update.
+	Made bool `json:"made"`
+	// Kubeconfig: nothing is known of the cluster but a kubeconfig; it can only be looked at.
+	Kubeconfig bool      `json:"kubeconfig,omitempty"`
+	Created    time.Time `json:"created"`
+	Epoch      uint64    `json:"epoch"` // of the newest operation
+	// Operation under way, nil if there is none; Last is the one before.
+	Operation *Operation `json:"operation,omitempty"`
+	Last      *Operation `json:"last,omitempty"`
+	// Fault is why the cluster is unavailable, or how its last quiet operation failed.
+	Fault *event.Fault `json:"fault,omitempty"`
+	// Wanted is what the cluster is to be, in the runner's words. It holds no secret.
+	Wanted json.RawMessage `json:"wanted,omitempty"`
+}
+
+// Change is a change of a cluster's state, as all are told. It is written with the record that it changes.
+type Change struct {
+	Seq      uint64      `json:"seq"` // rising over all clusters
+	At       time.Time   `json:"at"`
+	Cluster  string      `json:"cluster"`
+	Event    state.Event `json:"event"`
+	From     state.State `json:"from"`
+	To       state.State `json:"to"`
+	Revision uint64      `json:"revision"`
+	// Broadcast is added or deleted when the cluster begins or ends being ready, else "".
+	Broadcast string `json:"broadcast,omitempty"`
+}
+
+// View is a cluster as others see it.
+type View struct {
+	Record
+	State state.State
+	Since time.Time // in this state
+	// Gone: its record was deleted.
+	Gone bool
+}
+
+// Store keeps records and changes. Each method is one transaction.
+type Store interface {
+	// Load gives all records by name.
+	Load(ctx context.Context) ([]Record, error)
+	// Save writes the record in place of the revision was (0: there is none yet), with the changes. Another revision
+	// is ErrRevision, and nothing is written.
+	Save(ctx context.Context, r Record, was uint64, changes ...Change) error
+	// Delete deletes the record of a revision, with the changes. until is the newest run of the cluster: it is not
+	// found again in the state directory before there is a newer one.
+	Delete(ctx context.Context, name string, was uint64, until string, changes ...Change) error
+	// Forgotten are the clusters that were deleted, with their newest run then.
+	Forgotten(ctx context.Context) (map[string]string, error)
+	// Changes are those after a number, at most n.
+	Changes(ctx context.Context, after uint64, n int) ([]Change, error)
+}
+
+// ErrRevision: the record has another revision by now.
+var ErrRevision = errors.New("the record has another revision")
+
+// Outcome is how a run ended. Fault is nil when it ended well.
+type Outcome struct{ Fault *event.Fault }
+
+// Run is a run of a cluster, which goes on whatever becomes of this process.
+type Run interface {
+	ID() string
+	// Done is closed when its process has ended.
+	Done() <-chan struct{}
+	// Outcome is how it ended, when Done is closed.
+	Outcome() Outcome
+	// Stop ends it after its running steps, Abort at once.
+	Stop() error
+	Abort() error
+}
+
+// Runner begins runs.
+type Runner interface {
+	// Free refuses where another process works on the cluster.
+	Free(ctx context.Context, cluster string) error
+	// Start begins the next run of the record's operation, and returns when it has its log. nil: there is nothing more
+	// to do.
+	Start(ctx context.Context, r Record) (Run, error)
+	// Attach gives a run that is going on or over.
+	Attach(ctx context.Context, cluster, run string) (Run, error)
+	// Scan says what the state directory has, Find what it has of one cluster: nothing but its name if it has none.
+	Scan(ctx context.Context) ([]Found, error)
+	Find(ctx context.Context, cluster string) (Found, error)
+	// Removed is told that a cluster is no more on its machines: what was kept for it is not needed.
+	Removed(cluster string) error
+	// Reach says whether the API server of the cluster answers. A fault of class usage: it never will.
+	Reach(ctx context.Context, r Record) error
+}
+
+// Found is a cluster in the state directory.
+type Found struct {
+	Name string
+	// Installed: it has a deploy.yaml of its own.
+	Installed bool
+	// Run is the newest run, Kind what it does, Live whether it goes on.
+	Run  string
+	Kind Kind
+	Live bool
+	// Fault is how the newest run failed, if it is over and did.
+	Fault *event.Fault
+}
+
+// Clock is time.
+type Clock interface {
+	Now() time.Time
+	Sleep(ctx context.Context, d time.Duration) error
+}
