@@ -25,6 +25,7 @@ var dependencies = map[string][]string{
 	"internal/journal":  {"internal/event"},
 	"internal/control":  {"internal/event"},
 	"internal/runstate": {"internal/event"},
+	"internal/database": {"internal/event"},
 	"internal/remote":   {"internal/event", "internal/shell"},
 	"internal/shell":    {},
 	"internal/pki":      {"internal/event"},
@@ -160,6 +161,7 @@ var only = map[string][]string{
 	"github.com/spf13/":              {"cmd", "internal/cli"},
 	"golang.org/x/term":              {"cmd", "internal/cli"},
 	"al.essio.dev/pkg/shellescape":   {"internal/shell"},
+	"modernc.org/":                   {"internal/database"},
 }
 
 // onlyWithin names, for modules that a layer may import, the packages of that layer that may: each has a client of them
