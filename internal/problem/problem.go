@@ -120,6 +120,7 @@ func Status(f *event.Fault) int {
 func statuses() map[string]int {
 	return map[string]int{
 		"access.unauthenticated": http.StatusUnauthorized,
+		"listen.too-large":       http.StatusRequestEntityTooLarge,
 		"manager.unknown":        http.StatusNotFound,
 		"usage.no-run":           http.StatusNotFound,
 		"kubeconfig.none":        http.StatusNotFound,

@@ -65,6 +65,7 @@ var dependencies = map[string][]string{
 	"internal/access":  {"internal/event"},
 	"internal/manager": {"internal/event"},
 	"internal/problem": {"internal/event", "internal/i18n"},
+	"internal/listen":  {"internal/event", "internal/problem"},
 	"assets":           {},
 	"internal/rules":   {},
 	"internal/ptytest": {},

@@ -1,0 +1,136 @@
+// Package listen serves HTTP as a server of this program does: TLS unless told otherwise, bounded requests, time limits
+// for slow clients, and the headers that browsers need to protect a page. It imports internal/event and
+// internal/problem.
+package listen
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/problem"
+)
+
+// Limits of a request. Streams (server-sent events, WebSockets) have none for the time of the response: they set
+// their own with http.ResponseController.
+type Limits struct {
+	Header time.Duration // until all headers are there
+	Body   time.Duration // until the body is there
+	Answer time.Duration // until the client has taken the response
+	Idle   time.Duration // between two requests
+	Bytes  int64         // of a body
+}
+
+// Usual are the limits of a server.
+func Usual() Limits {
+	return Limits{Header: 10 * time.Second, Body: 30 * time.Second, Answer: 2 * time.Minute, Idle: 2 * time.Minute,
+		Bytes: 4 << 20}
+}
+
+// Server serves a handler within the limits. Its requests end with ctx.
+func Server(ctx context.Context, h http.Handler, l Limits, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           headers(bounded(h, l)),
+		ReadHeaderTimeout: l.Header,
+		IdleTimeout:       l.Idle,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // clients that end or speak no TLS
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+}
+
+// Listen opens the address, for TLS if there are certificates.
+func Listen(ctx context.Context, address string, certs *Certificates) (net.Listener, error) {
+	var c net.ListenConfig
+	l, err := c.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "listen.address", err, "address", address)
+	}
+	if certs == nil {
+		return l, nil
+	}
+	return tls.NewListener(l, certs.Config()), nil
+}
+
+// Loopback says whether only this machine reaches an address.
+func Loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// policy lets a page load what this server has, and nothing else; styles are set by scripts of the page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+	"font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; " +
+	"frame-ancestors 'none'"
+
+func headers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			h.Set("Cache-Control", "no-store")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// bounded sets the limits of a request.
+func bounded(next http.Handler, l Limits) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if !stream(r) {
+			_ = control.SetWriteDeadline(time.Now().Add(l.Answer)) // a recorder in tests has none
+		}
+		if r.ContentLength > l.Bytes {
+			w.Header().Set("Connection", "close")
+			problem.Write(w, r, event.NewFault(event.ClassUsage, "listen.too-large", nil, "most", megabytes(l.Bytes)))
+			return
+		}
+		if r.Body != nil && r.Body != http.NoBody {
+			_ = control.SetReadDeadline(time.Now().Add(l.Body))
+			r.Body = &body{ReadCloser: http.MaxBytesReader(w, r.Body, l.Bytes), control: control}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func megabytes(n int64) string { return strconv.FormatInt(n>>20, 10) + " MiB" }
+
+// stream says whether a response lasts as long as the client wants.
+func stream(r *http.Request) bool {
+	return r.Method == http.MethodGet &&
+		(strings.Contains(r.Header.Get("Accept"), "text/event-stream") || r.Header.Get("Upgrade") != "" ||
+			strings.Contains(r.Header.Get("Accept"), "application/x-ndjson"))
+}
+
+// body ends the time limit when all of it is there: the connection is read on, to see that the client is there.
+type body struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
