@@ -120,7 +120,16 @@ func Status(f *event.Fault) int {
 func statuses() map[string]int {
 	return map[string]int{
 		"access.unauthenticated": http.StatusUnauthorized,
+		"account.ended":          http.StatusUnauthorized,
+		"account.locked":         http.StatusTooManyRequests,
+		"account.login":          http.StatusUnauthorized,
+		"account.token":          http.StatusUnauthorized,
+		"account.unknown":        http.StatusNotFound,
+		"account.unknown-token":  http.StatusNotFound,
+		"database.busy":          http.StatusServiceUnavailable,
+		"database.full":          http.StatusInsufficientStorage,
 		"listen.too-large":       http.StatusRequestEntityTooLarge,
+		"sso.unreachable":        http.StatusBadGateway,
 		"manager.unknown":        http.StatusNotFound,
 		"usage.no-run":           http.StatusNotFound,
 		"kubeconfig.none":        http.StatusNotFound,

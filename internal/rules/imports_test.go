@@ -66,6 +66,7 @@ var dependencies = map[string][]string{
 	"internal/manager": {"internal/event"},
 	"internal/problem": {"internal/event", "internal/i18n"},
 	"internal/listen":  {"internal/event", "internal/problem"},
+	"internal/account": {"internal/access", "internal/database", "internal/problem", "internal/event"},
 	"assets":           {},
 	"internal/rules":   {},
 	"internal/ptytest": {},
@@ -163,6 +164,10 @@ var only = map[string][]string{
 	"golang.org/x/term":              {"cmd", "internal/cli"},
 	"al.essio.dev/pkg/shellescape":   {"internal/shell"},
 	"modernc.org/":                   {"internal/database"},
+	"golang.org/x/crypto/argon2":     {"internal/account"},
+	"github.com/coreos/go-oidc":      {"internal/account/sso"},
+	"golang.org/x/oauth2":            {"internal/account/sso"},
+	"github.com/zitadel/":            {"internal/account/sso"}, // the provider of the tests
 }
 
 // onlyWithin names, for modules that a layer may import, the packages of that layer that may: each has a client of them

@@ -1,0 +1,248 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/problem"
+)
+
+// Cookie is the name of the cookie of a session. A browser takes it over TLS only, and of this host only.
+const Cookie = "__Host-eggo"
+
+// fresh is how long what is known of a caller holds. A stream lives longer, and asks again.
+const fresh = 10 * time.Second
+
+// known is what a request came with, and who sent it.
+type known struct {
+	a       *Accounts
+	session string // secret
+	bearer  string // secret
+
+	mu    sync.Mutex
+	at    time.Time
+	user  User
+	token Token
+}
+
+type (
+	knownKey   struct{}
+	addressOf  struct{}
+	trailKey   struct{}
+	cookieText struct{}
+)
+
+// Address is where a request came from, without the port.
+func Address(ctx context.Context) string {
+	s, _ := ctx.Value(addressOf{}).(string)
+	return s
+}
+
+// Sent is the session that a request came with, whose user is known or not.
+func Sent(ctx context.Context) Session {
+	s := Session{}
+	s.Secret, _ = ctx.Value(cookieText{}).(string)
+	if k, ok := ctx.Value(knownKey{}).(*known); ok {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		s.User = k.user
+	}
+	return s
+}
+
+// trail is what a request had recorded.
+type trail struct {
+	mu  sync.Mutex
+	ids []int64
+}
+
+func (t *trail) add(id int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ids = append(t.ids, id)
+}
+
+// answer keeps the status of a response.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *answer) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Identify implements access.Control: an API token in the header Authorization, else a cookie. Requests that another
+// site had a browser send are refused.
+func (a *Accounts) Identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if forged(a.forged, r) {
+			problem.Write(w, r, event.NewFault(event.ClassAuth, "account.forged", nil))
+			return
+		}
+		address, _, err := net.SplitHostPort(r.RemoteAddr)
+		if err != nil {
+			address = r.RemoteAddr
+		}
+		ctx := context.WithValue(r.Context(), addressOf{}, address)
+		ctx, err = a.identified(ctx, w, r, address)
+		if err != nil {
+			if event.AsFault(err).Code == "account.token" {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="eggo", error="invalid_token"`)
+			}
+			problem.Write(w, r, err)
+			return
+		}
+		if safe(r.Method) {
+			next.ServeHTTP(w, r.WithContext(ctx))
+			return
+		}
+		t, seen := &trail{}, &answer{ResponseWriter: w}
+		defer func() {
+			status := seen.status
+			if status == 0 {
+				status = http.StatusOK
+			}
+			// the caller may be gone, and the result counts all the same; an entry without one says that nobody knows
+			_ = a.answered(context.WithoutCancel(ctx), t.ids, status)
+		}()
+		next.ServeHTTP(seen, r.WithContext(context.WithValue(ctx, trailKey{}, t)))
+	})
+}
+
+func safe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+// forged says whether another site made a browser send a request that changes something, or that opens a WebSocket,
+// which browsers allow for every site.
+func forged(by *http.CrossOriginProtection, r *http.Request) bool {
+	if r.Header.Get("Upgrade") != "" && safe(r.Method) {
+		r = r.Clone(r.Context())
+		r.Method = http.MethodPost
+	}
+	return by.Check(r) != nil
+}
+
+// identified adds the caller to a context. A cookie whose session has ended is none: with it, too, one can log in.
+func (a *Accounts) identified(ctx context.Context, w http.ResponseWriter, r *http.Request,
+	address string) (context.Context, error) {
+	k := &known{a: a}
+	if header := r.Header.Get("Authorization"); header != "" {
+		from := addressKey(address)
+		if err := a.tokens.attempt(from); err != nil {
+			return nil, err
+		}
+		scheme, text, _ := strings.Cut(header, " ")
+		if strings.EqualFold(scheme, "Bearer") {
+			k.bearer = strings.TrimSpace(text)
+		}
+		if err := k.load(ctx); err != nil {
+			return nil, err
+		}
+		a.tokens.succeeded(key{}, from)
+	} else if c, err := r.Cookie(Cookie); err == nil && c.Value != "" {
+		ctx = context.WithValue(ctx, cookieText{}, c.Value)
+		k.session = c.Value
+		err := k.load(ctx)
+		if f := (*event.Fault)(nil); errors.As(err, &f) && f.Code == "account.ended" {
+			http.SetCookie(w, Emptied())
+			return ctx, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		return ctx, nil
+	}
+	ctx = context.WithValue(ctx, knownKey{}, k)
+	return access.With(ctx, access.Caller{ID: k.user.ID, Name: k.user.Name, Token: k.token.ID}), nil
+}
+
+// load reads who the caller is, as it is now.
+func (k *known) load(ctx context.Context) (err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	found := false
+	code := "account.ended"
+	if k.session != "" {
+		k.user, found, err = k.a.session(ctx, k.session)
+	} else {
+		code = "account.token"
+		k.token, k.user, found, err = k.a.token(ctx, k.bearer)
+	}
+	if err == nil && !found {
+		err = event.NewFault(event.ClassAuth, code, nil)
+	}
+	if err == nil {
+		k.at = k.a.now()
+	}
+	return err
+}
+
+// RoleOf implements access.Control. A session or a token that has ended since is told as such.
+func (a *Accounts) RoleOf(ctx context.Context, c access.Caller, cluster string) (access.Role, error) {
+	k, ok := ctx.Value(knownKey{}).(*known)
+	if !ok {
+		return a.role(ctx, c, cluster)
+	}
+	k.mu.Lock()
+	other, old := k.user.ID != c.ID, a.now().Sub(k.at) > fresh
+	k.mu.Unlock()
+	if other {
+		return a.role(ctx, c, cluster)
+	}
+	if old {
+		if err := k.load(ctx); err != nil {
+			return access.None, err
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return roleOf(k.user, k.token, cluster)
+}
+
+// role is that of somebody who is not the caller of this request.
+func (a *Accounts) role(ctx context.Context, c access.Caller, cluster string) (access.Role, error) {
+	u, err := a.Find(ctx, c.ID)
+	if err != nil && event.AsFault(err).Code == "account.unknown" || u.Disabled {
+		return access.None, nil
+	}
+	return u.On(cluster), err
+}
+
+func roleOf(u User, t Token, cluster string) (access.Role, error) {
+	if t.ID != "" {
+		return t.On(u, cluster), nil
+	}
+	if u.Reset {
+		return access.None, event.NewFault(event.ClassAuth, "account.reset", nil)
+	}
+	return u.On(cluster), nil
+}
+
+// CookieOf is the cookie of a session.
+func (a *Accounts) CookieOf(s Session) *http.Cookie {
+	c := Emptied()
+	c.Value, c.MaxAge = s.Secret, int(a.life.Seconds())
+	return c
+}
+
+// Emptied is a cookie that has a browser forget the session.
+func Emptied() *http.Cookie {
+	return &http.Cookie{Name: Cookie, Path: "/", MaxAge: -1, Secure: true, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode}
+}

@@ -1,0 +1,70 @@
+package account
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Identity is what an identity provider says of someone who has logged in there.
+type Identity struct {
+	Subject string // issuer and subject: the only part that the provider gives to nobody else
+	Name    string
+	Role    access.Role
+	Grants  Grants
+}
+
+// LoginProvider begins a session of a user whom a provider has identified. Name and roles are the provider's, each
+// time. A name of another user is refused: the provider does not say who that is.
+func (a *Accounts) LoginProvider(ctx context.Context, address string, i Identity, before string) (Session, error) {
+	if err := checkName(i.Name); err != nil {
+		return Session{}, err
+	}
+	if err := checkRoles(i.Role, i.Grants); err != nil {
+		return Session{}, err
+	}
+	if i.Role == access.None && len(i.Grants) == 0 {
+		return Session{}, event.NewFault(event.ClassAuth, "account.no-role", nil, "name", i.Name)
+	}
+	var u User
+	if err := a.db.Update(ctx, func(tx *sql.Tx) error {
+		var err error
+		u, err = a.upsert(ctx, tx, i)
+		return err
+	}); err != nil {
+		return Session{}, err
+	}
+	if u.Disabled {
+		return Session{}, event.NewFault(event.ClassAuth, "account.disabled", nil, "name", u.Name)
+	}
+	return a.begin(ctx, u, address, "login-provider", before)
+}
+
+func (a *Accounts) upsert(ctx context.Context, tx *sql.Tx, i Identity) (User, error) {
+	subject := sql.NullString{String: i.Subject, Valid: true}
+	u, err := userBy(ctx, tx, "subject", i.Subject)
+	if err != nil && event.AsFault(err).Code == "account.unknown" {
+		return a.insert(ctx, tx, New{Name: i.Name, Role: i.Role, Grants: i.Grants}, "", subject)
+	}
+	if err != nil {
+		return User{}, err
+	}
+	var n int
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM users WHERE name = ? AND id <> ?", canonical(i.Name), u.ID).
+		Scan(&n); err != nil {
+		return User{}, err
+	}
+	if n > 0 {
+		return User{}, event.NewFault(event.ClassLocked, "account.taken", nil, "name", i.Name)
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE users SET name = ?, role = ? WHERE id = ?", canonical(i.Name),
+		string(i.Role), u.ID); err != nil {
+		return User{}, err
+	}
+	if err := setGrants(ctx, tx, u.ID, i.Grants); err != nil {
+		return User{}, err
+	}
+	return userBy(ctx, tx, "id", u.ID)
+}

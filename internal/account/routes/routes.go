@@ -1,0 +1,221 @@
+// Package routes are the routes of a server for users: login, users, API tokens, the audit log. It imports access,
+// account, event and problem.
+package routes
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/problem"
+)
+
+// Base is before the path of every route.
+const Base = "/api/v1"
+
+type api struct {
+	a    *account.Accounts
+	with bool // an identity provider
+}
+
+// Register adds the routes to an API; provider says that logins with an identity provider are possible.
+func Register(to huma.API, a *account.Accounts, provider bool) {
+	x := &api{a: a, with: provider}
+	open := func(id, method, path, text string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: Base + path, Summary: text,
+			Tags: []string{"users"}}
+	}
+	huma.Register(to, open("login-methods", http.MethodGet, "/login", "Which logins are possible"), handled(x.methods))
+	huma.Register(to, open("login", http.MethodPost, "/login", "Log in with a password"), handled(x.login))
+	huma.Register(to, open("setup", http.MethodPost, "/setup", "Create the first administrator"), handled(x.setup))
+	huma.Register(to, open("logout", http.MethodPost, "/logout", "End the session"), handled(x.logout))
+	huma.Register(to, open("get-me", http.MethodGet, "/me", "Who sends the request"), handled(x.me))
+	huma.Register(to, open("change-password", http.MethodPut, "/me/password", "Change one's own password"),
+		handled(x.changePassword))
+	huma.Register(to, open("list-users", http.MethodGet, "/users", "List users"), handled(x.users))
+	create := open("create-user", http.MethodPost, "/users", "Create a user")
+	create.DefaultStatus = http.StatusCreated
+	huma.Register(to, create, handled(x.createUser))
+	huma.Register(to, open("get-user", http.MethodGet, "/users/{user}", "Read a user"), handled(x.user))
+	huma.Register(to, open("update-user", http.MethodPatch, "/users/{user}", "Change roles, or disable a user"),
+		handled(x.updateUser))
+	huma.Register(to, open("delete-user", http.MethodDelete, "/users/{user}", "Delete a user"), handled(x.deleteUser))
+	huma.Register(to, open("reset-password", http.MethodPost, "/users/{user}/reset-password",
+		"Set a password that the user has to change"), handled(x.resetPassword))
+	huma.Register(to, open("list-tokens", http.MethodGet, "/tokens", "List API tokens"), handled(x.tokens))
+	create = open("create-token", http.MethodPost, "/tokens", "Create an API token")
+	create.DefaultStatus = http.StatusCreated
+	huma.Register(to, create, handled(x.createToken))
+	huma.Register(to, open("delete-token", http.MethodDelete, "/tokens/{token}", "Revoke an API token"),
+		handled(x.deleteToken))
+	huma.Register(to, open("list-audit", http.MethodGet, "/audit", "Read the audit log"), handled(x.audit))
+}
+
+// handled has errors said as problems.
+func handled[I, O any](do func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
+	return problem.Handler(do)
+}
+
+// caller is who sent the request.
+func caller(ctx context.Context) (access.Caller, error) {
+	c, ok := access.From(ctx)
+	if !ok {
+		return c, event.NewFault(event.ClassAuth, "access.unauthenticated", nil)
+	}
+	return c, nil
+}
+
+// person is the caller, who has logged in: an API token must not make itself another one.
+func person(ctx context.Context) (access.Caller, error) {
+	c, err := caller(ctx)
+	if err == nil && c.Token != "" {
+		err = event.NewFault(event.ClassAuth, "account.session-only", nil)
+	}
+	return c, err
+}
+
+func (x *api) record(ctx context.Context, c access.Caller, action, target string) error {
+	return x.a.Record(ctx, access.Entry{Caller: c, Action: action, Target: target, Address: account.Address(ctx)})
+}
+
+// admin is the caller, an administrator, whose change is recorded.
+func (x *api) admin(ctx context.Context, action, target string) (access.Caller, error) {
+	c, err := access.Check(ctx, x.a, access.Administer, "")
+	if err == nil && action != "" {
+		err = x.record(ctx, c, action, target)
+	}
+	return c, err
+}
+
+// User is a user as the API shows one.
+type User struct {
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Role     string            `json:"role" enum:",viewer,operator,admin" doc:"The role on all clusters."`
+	Clusters map[string]string `json:"clusters" doc:"Roles on single clusters."`
+	Provider bool              `json:"provider" doc:"The user logs in with the identity provider, which has the roles."`
+	Disabled bool              `json:"disabled"`
+	Reset    bool              `json:"reset" doc:"The user has to change the password first."`
+	Created  time.Time         `json:"created"`
+	Seen     *time.Time        `json:"seen,omitempty" doc:"The last login."`
+}
+
+func userOf(u account.User) User {
+	out := User{ID: u.ID, Name: u.Name, Role: string(u.Role), Clusters: map[string]string{}, Provider: u.Provider,
+		Disabled: u.Disabled, Reset: u.Reset, Created: u.Created}
+	for cluster, role := range u.Grants {
+		out.Clusters[cluster] = string(role)
+	}
+	if !u.Seen.IsZero() {
+		out.Seen = &u.Seen
+	}
+	return out
+}
+
+func grantsOf(m map[string]string) account.Grants {
+	out := account.Grants{}
+	for cluster, role := range m {
+		out[cluster] = access.Role(role)
+	}
+	return out
+}
+
+type body[T any] struct{ Body T }
+
+type none struct{}
+
+// loggedIn is the answer to a login.
+type loggedIn struct {
+	Cookie string `header:"Set-Cookie"`
+	Body   User
+}
+
+func (x *api) loggedIn(s account.Session, err error) (*loggedIn, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &loggedIn{x.a.CookieOf(s).String(), userOf(s.User)}, nil
+}
+
+// Methods are the logins that are possible.
+type Methods struct {
+	Provider bool `json:"provider" doc:"An identity provider is configured: GET /api/v1/login/sso begins."`
+	Setup    bool `json:"setup" doc:"The server has no administrator yet: POST /api/v1/setup creates one."`
+}
+
+func (x *api) methods(ctx context.Context, _ *none) (*body[Methods], error) {
+	needed, err := x.a.SetupNeeded(ctx)
+	return &body[Methods]{Methods{x.with, needed}}, err
+}
+
+type loginInput struct {
+	Body struct {
+		Name     string `json:"name" maxLength:"256"`
+		Password string `json:"password" maxLength:"1024"`
+	}
+}
+
+func (x *api) login(ctx context.Context, in *loginInput) (*loggedIn, error) {
+	return x.loggedIn(x.a.Login(ctx, account.Address(ctx), in.Body.Name, in.Body.Password, account.Sent(ctx).Secret))
+}
+
+type setupInput struct {
+	Body struct {
+		Token    string `json:"token" maxLength:"256" doc:"From the file that the server names when it starts."`
+		Name     string `json:"name" maxLength:"256"`
+		Password string `json:"password" maxLength:"1024"`
+	}
+}
+
+func (x *api) setup(ctx context.Context, in *setupInput) (*loggedIn, error) {
+	return x.loggedIn(x.a.Setup(ctx, account.Address(ctx), in.Body.Token, in.Body.Name, in.Body.Password))
+}
+
+type loggedOut struct {
+	Cookie string `header:"Set-Cookie"`
+}
+
+func (x *api) logout(ctx context.Context, _ *none) (*loggedOut, error) {
+	if _, err := person(ctx); err != nil {
+		return nil, err
+	}
+	return &loggedOut{account.Emptied().String()}, x.a.Logout(ctx, account.Address(ctx), account.Sent(ctx))
+}
+
+// Me is who sends a request.
+type Me struct {
+	User
+	Token string `json:"token,omitempty" doc:"The ID of the API token of the request."`
+}
+
+func (x *api) me(ctx context.Context, _ *none) (*body[Me], error) {
+	c, err := caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u, err := x.a.Find(ctx, c.ID)
+	return &body[Me]{Me{userOf(u), c.Token}}, err
+}
+
+type passwordInput struct {
+	Body struct {
+		Old string `json:"old" maxLength:"1024"`
+		New string `json:"new" maxLength:"1024"`
+	}
+}
+
+func (x *api) changePassword(ctx context.Context, in *passwordInput) (*none, error) {
+	c, err := person(ctx)
+	if err == nil {
+		err = x.record(ctx, c, "change-password", c.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, x.a.ChangePassword(ctx, c.ID, account.Address(ctx), in.Body.Old, in.Body.New, account.Sent(ctx))
+}

@@ -1,0 +1,247 @@
+package routes
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/account"
+)
+
+// Page selects a part of a list.
+type Page struct {
+	After string `query:"after" maxLength:"256" doc:"The value of next of the page before."`
+	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
+}
+
+// List is a part of a list.
+type List[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty" doc:"Of the next page: the parameter after."`
+}
+
+func listOf[F, T any](from []F, limit int, of func(F) T, key func(F) string) *body[List[T]] {
+	out := List[T]{Items: []T{}}
+	for i, f := range from {
+		if i == limit {
+			out.Next = key(from[i-1])
+			break
+		}
+		out.Items = append(out.Items, of(f))
+	}
+	return &body[List[T]]{out}
+}
+
+func (x *api) users(ctx context.Context, in *Page) (*body[List[User]], error) {
+	if _, err := x.admin(ctx, "", ""); err != nil {
+		return nil, err
+	}
+	list, err := x.a.Users(ctx, in.After, in.Limit+1)
+	return listOf(list, in.Limit, userOf, func(u account.User) string { return u.Name }), err
+}
+
+// UserPath names a user.
+type UserPath struct {
+	User string `path:"user" maxLength:"256" doc:"Name or ID."`
+}
+
+type createUserInput struct {
+	Body struct {
+		Name     string            `json:"name" maxLength:"256"`
+		Password string            `json:"password" maxLength:"1024"`
+		Role     string            `json:"role,omitempty" enum:",viewer,operator,admin"`
+		Clusters map[string]string `json:"clusters,omitempty" maxProperties:"1000"`
+		Reset    bool              `json:"reset,omitempty" doc:"The user has to change the password first."`
+	}
+}
+
+func (x *api) createUser(ctx context.Context, in *createUserInput) (*body[User], error) {
+	if _, err := x.admin(ctx, "create-user", in.Body.Name); err != nil {
+		return nil, err
+	}
+	u, err := x.a.Create(ctx, account.New{Name: in.Body.Name, Password: in.Body.Password,
+		Role: access.Role(in.Body.Role), Grants: grantsOf(in.Body.Clusters), Reset: in.Body.Reset})
+	return &body[User]{userOf(u)}, err
+}
+
+func (x *api) user(ctx context.Context, in *UserPath) (*body[User], error) {
+	if _, err := x.admin(ctx, "", ""); err != nil {
+		return nil, err
+	}
+	u, err := x.a.Find(ctx, in.User)
+	return &body[User]{userOf(u)}, err
+}
+
+type updateUserInput struct {
+	UserPath
+	Body struct {
+		Role     *string            `json:"role,omitempty" enum:",viewer,operator,admin"`
+		Clusters *map[string]string `json:"clusters,omitempty" doc:"All roles on single clusters."`
+		Disabled *bool              `json:"disabled,omitempty"`
+	}
+}
+
+func (x *api) updateUser(ctx context.Context, in *updateUserInput) (*body[User], error) {
+	if _, err := x.admin(ctx, "update-user", in.User); err != nil {
+		return nil, err
+	}
+	c := account.Change{Disabled: in.Body.Disabled}
+	if in.Body.Role != nil {
+		role := access.Role(*in.Body.Role)
+		c.Role = &role
+	}
+	if in.Body.Clusters != nil {
+		grants := grantsOf(*in.Body.Clusters)
+		c.Grants = &grants
+	}
+	u, err := x.a.Change(ctx, in.User, c)
+	return &body[User]{userOf(u)}, err
+}
+
+func (x *api) deleteUser(ctx context.Context, in *UserPath) (*none, error) {
+	if _, err := x.admin(ctx, "delete-user", in.User); err != nil {
+		return nil, err
+	}
+	return nil, x.a.Delete(ctx, in.User)
+}
+
+type resetInput struct {
+	UserPath
+	Body struct {
+		Password string `json:"password" maxLength:"1024"`
+	}
+}
+
+func (x *api) resetPassword(ctx context.Context, in *resetInput) (*none, error) {
+	if _, err := x.admin(ctx, "reset-password", in.User); err != nil {
+		return nil, err
+	}
+	return nil, x.a.Reset(ctx, in.User, in.Body.Password)
+}
+
+// Token is an API token as the API shows one.
+type Token struct {
+	ID      string    `json:"id"`
+	User    string    `json:"user"`
+	Name    string    `json:"name"`
+	Role    string    `json:"role" doc:"At most; the role of the user counts, too."`
+	Cluster string    `json:"cluster,omitempty" doc:"The only cluster that it is for."`
+	Created time.Time `json:"created"`
+	Ends    time.Time `json:"ends"`
+	Token   string    `json:"token,omitempty" doc:"The token itself. It is shown once."`
+}
+
+func tokenOf(t account.Token) Token {
+	return Token{ID: t.ID, User: t.User, Name: t.Name, Role: string(t.Role), Cluster: t.Cluster, Created: t.Created,
+		Ends: t.Ends}
+}
+
+type tokensInput struct {
+	Page
+	All bool `query:"all" doc:"Those of all users, for administrators."`
+}
+
+func (x *api) tokens(ctx context.Context, in *tokensInput) (*body[List[Token]], error) {
+	c, err := caller(ctx)
+	owner := c.ID
+	if err == nil && in.All {
+		_, err = x.admin(ctx, "", "")
+		owner = ""
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := x.a.Tokens(ctx, owner, in.After, in.Limit+1)
+	return listOf(list, in.Limit, tokenOf, func(t account.Token) string { return t.ID }), err
+}
+
+type createTokenInput struct {
+	Body struct {
+		Name    string    `json:"name" maxLength:"64" doc:"What it is for."`
+		Role    string    `json:"role" enum:"viewer,operator,admin"`
+		Cluster string    `json:"cluster,omitempty" maxLength:"253"`
+		Ends    time.Time `json:"ends"`
+	}
+}
+
+func (x *api) createToken(ctx context.Context, in *createTokenInput) (*body[Token], error) {
+	c, err := person(ctx)
+	if err == nil {
+		_, err = x.a.RoleOf(ctx, c, "") // one who has to change the password cannot avoid it with a token
+	}
+	if err == nil {
+		err = x.record(ctx, c, "create-token", in.Body.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, text, err := x.a.NewToken(ctx, c.ID, account.Token{Name: in.Body.Name, Role: access.Role(in.Body.Role),
+		Cluster: in.Body.Cluster, Ends: in.Body.Ends})
+	out := tokenOf(t)
+	out.Token = text
+	return &body[Token]{out}, err
+}
+
+type tokenInput struct {
+	Token string `path:"token" maxLength:"64" doc:"ID."`
+}
+
+func (x *api) deleteToken(ctx context.Context, in *tokenInput) (*none, error) {
+	c, err := caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	role, err := x.a.RoleOf(ctx, c, "")
+	if err == nil {
+		err = x.record(ctx, c, "delete-token", in.Token)
+	}
+	if err != nil {
+		return nil, err
+	}
+	owner := c.ID
+	if role.May(access.Administer) {
+		owner = ""
+	}
+	return nil, x.a.DeleteToken(ctx, in.Token, owner)
+}
+
+// Audited is an entry of the audit log.
+type Audited struct {
+	ID      string    `json:"id"`
+	At      time.Time `json:"at"`
+	User    string    `json:"user"`
+	Token   string    `json:"token,omitempty"`
+	Address string    `json:"address"`
+	Action  string    `json:"action" doc:"The ID of the operation."`
+	Cluster string    `json:"cluster,omitempty"`
+	Target  string    `json:"target,omitempty"`
+	Result  string    `json:"result,omitempty" doc:"ok, failed, locked or an HTTP status; empty if it is unknown."`
+}
+
+type auditInput struct {
+	Page
+	User    string    `query:"user" maxLength:"256"`
+	Cluster string    `query:"cluster" maxLength:"253"`
+	Action  string    `query:"action" maxLength:"64"`
+	Since   time.Time `query:"since"`
+	Until   time.Time `query:"until"`
+}
+
+func (x *api) audit(ctx context.Context, in *auditInput) (*body[List[Audited]], error) {
+	if _, err := x.admin(ctx, "", ""); err != nil {
+		return nil, err
+	}
+	before, err := strconv.ParseInt(in.After, 10, 64)
+	if err != nil {
+		before = 0 // the first page
+	}
+	list, err := x.a.Audit(ctx, account.Filter{User: in.User, Cluster: in.Cluster, Action: in.Action, Since: in.Since,
+		Until: in.Until, Before: before}, in.Limit+1)
+	id := func(e account.Audited) string { return strconv.FormatInt(e.ID, 10) }
+	return listOf(list, in.Limit, func(e account.Audited) Audited {
+		return Audited{ID: id(e), At: e.Entry.At, User: e.Entry.Caller.Name, Token: e.Entry.Caller.Token,
+			Address: e.Entry.Address, Action: e.Entry.Action, Cluster: e.Entry.Cluster, Target: e.Entry.Target,
+			Result: e.Result}
+	}, id), err
+}

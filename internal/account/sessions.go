@@ -1,0 +1,145 @@
+package account
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Session is that of a user who has logged in. Secret is what the browser keeps; the database has its hash.
+type Session struct {
+	Secret string
+	User   User
+}
+
+// Login checks a password and begins a session. The one that the request came with, if any, ends: whoever planted it
+// would share the new one.
+func (a *Accounts) Login(ctx context.Context, address, name, password, before string) (Session, error) {
+	if err := a.verify(ctx, name, address, password); err != nil {
+		result := "failed"
+		if event.AsFault(err).Code == "account.locked" {
+			result = "locked"
+		}
+		if f := a.audit(ctx, row{user: loggable(name), address: address, action: "login", result: result}); f != nil {
+			return Session{}, f
+		}
+		return Session{}, err
+	}
+	u, err := a.Find(ctx, canonical(name))
+	if err != nil {
+		return Session{}, err
+	}
+	return a.begin(ctx, u, address, "login", before)
+}
+
+// begin starts a session of a user.
+func (a *Accounts) begin(ctx context.Context, u User, address, action, before string) (Session, error) {
+	text, hash := secret()
+	err := a.db.Update(ctx, func(tx *sql.Tx) error {
+		now := millis(a.now())
+		if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE hash = ? OR created < ? OR seen < ?",
+			digest(before), now-a.life.Milliseconds(), now-a.idle.Milliseconds()); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO sessions VALUES (?, ?, ?, ?)", hash, u.ID, now, now); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE users SET seen = ? WHERE id = ?", now, u.ID); err != nil {
+			return err
+		}
+		return insertAudit(ctx, tx, now, row{user: u.Name, id: u.ID, address: address, action: action, result: "ok"})
+	})
+	return Session{Secret: text, User: u}, err
+}
+
+// verify checks a password, for one who may be locked out. It says nothing of whether the user exists.
+func (a *Accounts) verify(ctx context.Context, name, address, password string) error {
+	name = canonical(name)
+	if len(name) > 4*mostName {
+		name = name[:4*mostName]
+	}
+	user, from := userKey(name), addressKey(address)
+	if err := a.logins.attempt(user, from); err != nil {
+		return err
+	}
+	var id, stored string
+	if err := a.db.View(ctx, func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, "SELECT id, password FROM users WHERE name = ? AND disabled = 0", name).
+			Scan(&id, &stored)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	right, again, err := a.hasher.verify(ctx, password, stored)
+	if err != nil {
+		return err
+	}
+	if !right {
+		return event.NewFault(event.ClassAuth, "account.login", nil)
+	}
+	a.logins.succeeded(user, from)
+	if !again {
+		return nil
+	}
+	hash, err := a.hasher.hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	return a.db.Update(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE users SET password = ? WHERE id = ? AND password = ?", hash, id, stored)
+		return err
+	})
+}
+
+// Logout ends a session.
+func (a *Accounts) Logout(ctx context.Context, address string, s Session) error {
+	return a.db.Update(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE hash = ?", digest(s.Secret)); err != nil {
+			return err
+		}
+		return insertAudit(ctx, tx, millis(a.now()), row{user: s.User.Name, id: s.User.ID, address: address,
+			action: "logout", result: "ok"})
+	})
+}
+
+// session is the one of a cookie, if it has not ended.
+func (a *Accounts) session(ctx context.Context, text string) (u User, found bool, err error) {
+	now := a.now()
+	var created, seen int64
+	err = a.db.View(ctx, func(tx *sql.Tx) error {
+		var id string
+		err := tx.QueryRowContext(ctx, "SELECT user, created, seen FROM sessions WHERE hash = ?", digest(text)).
+			Scan(&id, &created, &seen)
+		if err == nil {
+			u, err = userBy(ctx, tx, "id", id)
+		}
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return User{}, false, nil
+	}
+	if err != nil || u.Disabled || now.Sub(fromMillis(created)) > a.life || now.Sub(fromMillis(seen)) > a.idle {
+		return User{}, false, err
+	}
+	if now.Sub(fromMillis(seen)) > a.idle/20 { // not at every request: each is written to the disk
+		err = a.db.Update(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "UPDATE sessions SET seen = ? WHERE hash = ?", millis(now), digest(text))
+			return err
+		})
+	}
+	return u, err == nil, err
+}
+
+// loggable is the name that somebody gave as theirs, which may be a password in the wrong field.
+func loggable(name string) string {
+	if checkName(name) != nil {
+		return "?"
+	}
+	return strings.ToValidUTF8(canonical(name), "?")
+}

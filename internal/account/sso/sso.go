@@ -1,0 +1,231 @@
+// Package sso logs users in with an identity provider: OpenID Connect, authorization code with PKCE. The provider's
+// groups decide about roles. It imports access, account, event and problem.
+package sso
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/problem"
+)
+
+// CallbackPath is where the provider sends browsers back to.
+const CallbackPath = "/api/v1/login/sso/callback"
+
+// BeginPath is where a login begins.
+const BeginPath = "/api/v1/login/sso"
+
+// cookie binds a login to the browser in which it was begun. It is sent when the provider sends the browser back,
+// which one with SameSite=Strict is not.
+const cookie = "__Host-eggo-login"
+
+const (
+	patience = 10 * time.Minute // to log in at the provider
+	most     = 1000             // logins that were begun
+	deadline = 15 * time.Second // for the provider's answers
+)
+
+// Provider is an identity provider.
+type Provider struct {
+	c        Config
+	accounts *account.Accounts
+	now      func() time.Time
+	client   *http.Client
+
+	mu      sync.Mutex
+	found   *oidc.Provider // once it has answered
+	pending map[string]login
+}
+
+// login is one that was begun.
+type login struct {
+	begun    time.Time
+	state    string
+	nonce    string
+	verifier string
+}
+
+// New gives the provider of a configuration. It is asked at the first login: a server starts without it.
+func New(c Config, a *account.Accounts, now func() time.Time) (*Provider, error) {
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CA != "" {
+		text, err := os.ReadFile(c.CA)
+		if err != nil {
+			return nil, event.NewFault(event.ClassUsage, "sso.config", err, "path", c.CA)
+		}
+		tlsConfig.RootCAs = x509.NewCertPool()
+		if !tlsConfig.RootCAs.AppendCertsFromPEM(text) {
+			return nil, event.NewFault(event.ClassUsage, "sso.config", errors.New("no certificate"), "path", c.CA)
+		}
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = tlsConfig
+	return &Provider{c: c, accounts: a, now: now, pending: map[string]login{},
+		client: &http.Client{Transport: transport, Timeout: deadline}}, nil
+}
+
+func (p *Provider) discover(ctx context.Context) (*oidc.Provider, error) {
+	p.mu.Lock()
+	found := p.found
+	p.mu.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	found, err := oidc.NewProvider(ctx, p.c.Issuer)
+	if err != nil {
+		return nil, event.NewFault(event.ClassFailed, "sso.unreachable", err, "issuer", p.c.Issuer)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.found = found
+	return found, nil
+}
+
+func (p *Provider) oauth(found *oidc.Provider) *oauth2.Config {
+	return &oauth2.Config{ClientID: p.c.ClientID, ClientSecret: p.c.ClientSecret, Endpoint: found.Endpoint(),
+		RedirectURL: p.c.URL + CallbackPath, Scopes: p.c.Scopes}
+}
+
+// Begin sends a browser to the provider.
+func (p *Provider) Begin(w http.ResponseWriter, r *http.Request) {
+	found, err := p.discover(oidc.ClientContext(r.Context(), p.client))
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	key := rand.Text() + rand.Text()
+	l := login{begun: p.now(), state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier()}
+	p.keep(key, l)
+	http.SetCookie(w, &http.Cookie{Name: cookie, Value: key, Path: "/", MaxAge: int(patience.Seconds()), Secure: true,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	http.Redirect(w, r, p.oauth(found).AuthCodeURL(l.state, oidc.Nonce(l.nonce),
+		oauth2.S256ChallengeOption(l.verifier)), http.StatusSeeOther)
+}
+
+// keep remembers a login. When there are too many, the oldest one has to be begun again.
+func (p *Provider) keep(key string, l login) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	oldest := ""
+	for k, other := range p.pending {
+		if p.now().Sub(other.begun) > patience {
+			delete(p.pending, k)
+		} else if oldest == "" || other.begun.Before(p.pending[oldest].begun) {
+			oldest = k
+		}
+	}
+	if len(p.pending) >= most {
+		delete(p.pending, oldest)
+	}
+	p.pending[key] = l
+}
+
+// take gives a login once.
+func (p *Provider) take(r *http.Request) (login, bool) {
+	c, err := r.Cookie(cookie)
+	if err != nil {
+		return login{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l, ok := p.pending[c.Value]
+	delete(p.pending, c.Value)
+	return l, ok && p.now().Sub(l.begun) <= patience &&
+		subtle.ConstantTimeCompare([]byte(l.state), []byte(r.FormValue("state"))) == 1
+}
+
+// Callback ends a login: the browser comes back from the provider.
+func (p *Provider) Callback(w http.ResponseWriter, r *http.Request) {
+	ctx := oidc.ClientContext(r.Context(), p.client)
+	http.SetCookie(w, &http.Cookie{Name: cookie, Path: "/", MaxAge: -1, Secure: true, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode})
+	l, ok := p.take(r)
+	if !ok {
+		problem.Write(w, r, event.NewFault(event.ClassAuth, "sso.state", nil))
+		return
+	}
+	identity, err := p.identity(ctx, l, r)
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	s, err := p.accounts.LoginProvider(ctx, account.Address(ctx), identity, account.Sent(ctx).Secret)
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	http.SetCookie(w, p.accounts.CookieOf(s))
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// identity is who the provider says that it is.
+func (p *Provider) identity(ctx context.Context, l login, r *http.Request) (account.Identity, error) {
+	if said := r.FormValue("error"); said != "" {
+		if more := r.FormValue("error_description"); more != "" {
+			said += ": " + more
+		}
+		return account.Identity{}, event.NewFault(event.ClassAuth, "sso.refused", errors.New(said))
+	}
+	found, err := p.discover(ctx)
+	if err != nil {
+		return account.Identity{}, err
+	}
+	fail := func(err error) (account.Identity, error) {
+		return account.Identity{}, event.NewFault(event.ClassAuth, "sso.token", err)
+	}
+	answer, err := p.oauth(found).Exchange(ctx, r.FormValue("code"), oauth2.VerifierOption(l.verifier))
+	if err != nil {
+		return fail(exchangeError(err))
+	}
+	raw, ok := answer.Extra("id_token").(string)
+	if !ok {
+		return fail(errors.New("no ID token"))
+	}
+	token, err := found.Verifier(&oidc.Config{ClientID: p.c.ClientID, Now: p.now}).Verify(ctx, raw)
+	if err != nil {
+		return fail(err)
+	}
+	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(l.nonce)) != 1 {
+		return fail(errors.New("the nonce is another one"))
+	}
+	claims := map[string]any{}
+	if err := token.Claims(&claims); err != nil {
+		return fail(err)
+	}
+	if claims[p.c.NameClaim] == nil || claims[p.c.GroupsClaim] == nil { // some providers have them only there
+		info, err := found.UserInfo(ctx, oauth2.StaticTokenSource(answer))
+		if err == nil && info.Subject == token.Subject {
+			more := map[string]any{}
+			if err := info.Claims(&more); err == nil {
+				for _, k := range []string{p.c.NameClaim, p.c.GroupsClaim} {
+					if claims[k] == nil {
+						claims[k] = more[k]
+					}
+				}
+			}
+		}
+	}
+	return p.c.identity(token.Issuer, token.Subject, claims)
+}
+
+// exchangeError has no more of the provider's answer than its code: a body may have secrets.
+func exchangeError(err error) error {
+	var e *oauth2.RetrieveError
+	if errors.As(err, &e) {
+		return errors.New("the provider answers " + e.Response.Status + " " + e.ErrorCode)
+	}
+	return err
+}
