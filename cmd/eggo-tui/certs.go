@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,23 +21,64 @@ func newCertsCmd(env *environment) *cobra.Command {
 }
 
 func newCertsRenewCmd(env *environment) *cobra.Command {
-	var o runOptions
+	var o renewOptions
 	cmd := &cobra.Command{Use: "renew", Short: env.P.T("cli.certs.renew.short"), Long: env.P.T("cli.certs.renew.long"),
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return renew(cmd.Context(), env, o) }}
 	o.flags(cmd, env)
 	o.trustFlags(cmd, env)
+	cmd.Flags().BoolVar(&o.ifDue, "if-due", false, env.P.T("cli.flag.if-due"))
 	return cmd
+}
+
+type renewOptions struct {
+	runOptions
+	ifDue bool
 }
 
 // renew reissues the certificates of the nodes and deploys. When it was interrupted deploy continues it: the new
 // certificates are there.
-func renew(ctx context.Context, env *environment, o runOptions) error {
+func renew(ctx context.Context, env *environment, o renewOptions) error {
+	if o.ifDue {
+		if due, err := renewalDue(ctx, env, o.runOptions); err != nil || !due {
+			return err
+		}
+	}
 	c, err := o.request(env)
 	if err != nil {
 		return err
 	}
-	return env.begin(ctx, o, request.Renew{Common: c}, nil)
+	return env.begin(ctx, o.runOptions, request.Renew{Common: c}, nil)
+}
+
+// renewalDue says whether a certificate in the state directory ends soon, and prints when the first one ends if none
+// does. CAs do not count: a renewal keeps them.
+func renewalDue(ctx context.Context, env *environment, o runOptions) (bool, error) {
+	list := o
+	list.output = cli.Text
+	c, d, err := env.inspecting(list)
+	if err != nil {
+		return false, err
+	}
+	d.Sink = nil
+	rows, err := operation.Certificates(ctx, c, true, d)
+	if err != nil {
+		return false, err
+	}
+	first := time.Time{}
+	for _, r := range rows {
+		switch {
+		case r.Authority:
+		case r.State != "ok":
+			return true, nil
+		case first.IsZero() || r.NotAfter.Before(first):
+			first = r.NotAfter
+		}
+	}
+	if !first.IsZero() && o.output != cli.JSON {
+		fmt.Fprintln(env.Stdout, env.P.T("certs.not-due", "date", first.UTC().Format(time.DateOnly)))
+	}
+	return first.IsZero(), nil
 }
 
 type certsOptions struct {
