@@ -13,6 +13,8 @@ PROGRAMS := eggo-tui eggo-bundle
 PARALLEL ?= 8
 # The packages whose tests take longest begin first: go test goes by the order of its list.
 LONGEST := ./internal/phases ./cmd/eggo-tui
+# The packages with tests that -short skips.
+LONG = $(sort $(dir $(shell grep -rlF --include='*_test.go' 'testing.Short()' ./assets ./cmd ./internal ./test)))
 N    ?= 3
 NODE ?= n1
 
@@ -35,10 +37,14 @@ test: ## vet, and the tests that need no root and no network
 	go vet ./...
 	go test -short -ldflags=-w -parallel $(PARALLEL) -timeout 10m $(LONGEST) ./...
 
-test-race: ## all of them, the long ones too, with the race detector; at last, whether they provoked every error code
+test-race: export EGGO_FAULTS := $(CURDIR)/bin/faults
+# By default a program with the race detector sleeps for a second before it exits, and the tests run hundreds.
+test-race: export GORACE := atexit_sleep_ms=0
+test-race: ## all tests, with the race detector but for the long ones; at last, whether they provoked every error code
 	@rm -rf bin/faults && mkdir -p bin/faults
-	EGGO_FAULTS=$(CURDIR)/bin/faults go test -count=1 -race -tags faults -parallel 5 -timeout 30m $(LONGEST) ./...
-	EGGO_FAULTS_OF_ALL=$(CURDIR)/bin/faults go test -count=1 -run '^TestEveryCode' ./internal/i18n
+	CGO_ENABLED=1 go test -short -count=1 -race -vet=off -tags faults -parallel 5 -timeout 30m $(LONGEST) ./...
+	go test -count=1 -vet=off -tags faults -parallel $(PARALLEL) -timeout 30m $(LONG)
+	EGGO_FAULTS= EGGO_FAULTS_OF_ALL=$(CURDIR)/bin/faults go test -count=1 -vet=off -tags faults -run '^TestEveryCode' ./internal/i18n
 
 fuzz: ## every fuzz target for five seconds: make fuzz T=1m FUZZ=FuzzDecode for one of them and longer, KEEP=1 to keep what it found
 	@KEEP=$(KEEP) .ci/fuzz $(or $(T),5s) $(FUZZ)
@@ -56,7 +62,7 @@ fmt: ## format all Go files, and sort the sentences
 	@go test ./internal/i18n -run TestTheDataFilesAreInOrder -count=1 -args -update
 
 e2e: build ## real clusters on real nodes on this machine (root; long the first time: the lab's upstream is built from source)
-	EGGO_E2E=1 go test -count=1 -v -timeout 70m ./test/e2e
+	@.ci/e2e
 
 e2e-full: build ## e2e with every scenario, the lab and its upstream too (hours)
 	EGGO_E2E=1 EGGO_E2E_FULL=1 go test -count=1 -p 1 -v -timeout 6h ./test/... ./internal/bundle/deb

@@ -27,7 +27,9 @@ func TestScripts(t *testing.T) {
 			u := buildtest.New(e.T().(testing.TB))
 			e.Setenv("XDG_CACHE_HOME", e.Cd+"/cache")
 			e.Setenv("EGGO_LANG", "en")
-			e.Setenv("EGGO_FAULTS", os.Getenv("EGGO_FAULTS"))
+			for _, name := range []string{"EGGO_FAULTS", "GORACE"} { // see the Makefile
+				e.Setenv(name, os.Getenv(name))
+			}
 			e.Setenv("REGISTRY", u.Host)
 			e.Values["upstream"] = u
 			for name, text := range map[string]string{

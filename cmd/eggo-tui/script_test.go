@@ -35,7 +35,9 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("LANG", "C")
-			env.Setenv("EGGO_FAULTS", os.Getenv("EGGO_FAULTS"))
+			for _, name := range []string{"EGGO_FAULTS", "GORACE"} { // see the Makefile
+				env.Setenv(name, os.Getenv(name))
+			}
 			env.Setenv("HOME", env.WorkDir+"/home")
 			if err := os.Mkdir(env.WorkDir+"/home", 0o700); err != nil {
 				return err
@@ -62,7 +64,8 @@ func TestScripts(t *testing.T) {
 func exitStatus(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := exec.Command("eggo-tui", args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = []string{"HOME=" + ts.Getenv("HOME"), "PATH=" + ts.Getenv("PATH"), "LANG=" + ts.Getenv("LANG")}
+	cmd.Env = []string{"HOME=" + ts.Getenv("HOME"), "PATH=" + ts.Getenv("PATH"), "LANG=" + ts.Getenv("LANG"),
+		"GORACE=" + ts.Getenv("GORACE")}
 	path, err := lookPath("eggo-tui", ts.Getenv("PATH"))
 	ts.Check(err)
 	cmd.Path, cmd.Err = path, nil

@@ -48,7 +48,7 @@ func TestArchitectures(t *testing.T) {
 	s := newStand(t)
 	ctx := t.Context()
 	must(t, "build", s.Build(ctx))
-	must(t, "pack", s.Pack(ctx))
+	pack(t, s)
 	own, other := runtime.GOARCH, lab.OtherArch()
 	servers := serverBundle(t, s, other)
 	t.Cleanup(func() {

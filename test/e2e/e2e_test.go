@@ -26,6 +26,7 @@ func newStand(t *testing.T) *stand.Stand {
 	if os.Getenv("EGGO_E2E") != "1" {
 		t.Skip("needs a Linux machine and root: run it by make e2e")
 	}
+	take(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func TestClusterFromNothingAndBack(t *testing.T) {
 	s := newStand(t)
 	ctx := t.Context()
 	must(t, "build", s.Build(ctx))
-	must(t, "pack", s.Pack(ctx))
+	pack(t, s)
 	must(t, "lab", s.Lab.Up(ctx, 3))
 	t.Cleanup(func() {
 		if err := s.Lab.Down(context.WithoutCancel(ctx), true); err != nil {

@@ -176,7 +176,7 @@ func families(t *testing.T, cluster, rpm string) (s *stand.Stand, file string) {
 	s = newStand(t)
 	ctx := t.Context()
 	must(t, "build", s.Build(ctx))
-	must(t, "pack", s.Pack(ctx))
+	pack(t, s)
 	t.Cleanup(func() {
 		if err := s.Lab.Down(context.WithoutCancel(ctx), true); err != nil {
 			t.Error(err)

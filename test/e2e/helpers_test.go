@@ -28,7 +28,7 @@ func newLab(t *testing.T, n int) *stand.Stand {
 	s := newStand(t)
 	ctx := t.Context()
 	must(t, "build", s.Build(ctx))
-	must(t, "pack", s.Pack(ctx))
+	pack(t, s)
 	t.Cleanup(func() {
 		if err := s.EndRuns(context.WithoutCancel(ctx)); err != nil { // or they work on while the nodes go
 			t.Error(err)
