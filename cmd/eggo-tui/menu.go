@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
+	"github.com/eggo-k8s/eggo/internal/controlhost/builds"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/lineui"
@@ -38,14 +39,14 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 	if lineByLine(env, o.accessible) {
 		own := *env // its language may change
 		h := own.host(o.state)
-		svc, b := lineServices(h), newBuilds(ctx, env.Getenv, h.Path)
-		defer b.end()
+		svc, b := lineServices(h), builds.New(ctx, builds.Options{Getenv: env.Getenv, Path: h.Path})
+		defer b.End()
 		svc.Builds = b
 		return lineui.Menu(ctx, lineTerminal(&own), svc)
 	}
 	h := env.host(o.state)
-	b := newBuilds(ctx, env.Getenv, h.Path)
-	defer b.end()
+	b := builds.New(ctx, builds.Options{Getenv: env.Getenv, Path: h.Path})
+	defer b.End()
 	opt := screenOptions(env, o.ascii)
 	deps := &pages.Deps{S: withDemo(h.Services()), Version: buildVersion()}
 	deps.S.Builds = b

@@ -148,6 +148,8 @@ var more = map[string][]string{
 	"internal/lineui":          {"internal/operation/request"},
 	"internal/ui/pages":        {"internal/operation/request"},
 	"internal/report/building": {"internal/bundle/build"},
+	// what can be built, and how far it is
+	"internal/controlhost/builds": {"assets", "internal/report", "internal/report/building"},
 }
 
 // only names packages of other modules that one layer alone, or one package of a layer, may import.

@@ -1,4 +1,6 @@
-package main
+// Package builds makes bundles in the process of a front end, as eggo-bundle does in its own: backend.Builds over
+// bundle/build. Only programs that offer this import it, for it brings the builder along.
+package builds
 
 import (
 	"context"
@@ -21,38 +23,47 @@ import (
 	"github.com/eggo-k8s/eggo/internal/report/building"
 )
 
-// builds makes bundles in this process, as eggo-bundle does. It implements backend.Builds.
-type builds struct {
-	getenv func(string) string
-	path   func(typed string) string // a path of this machine, absolute
-	now    func() time.Time
+// Options of Builds.
+type Options struct {
+	Getenv func(string) string
+	Path   func(typed string) string // a path of this machine, absolute
+	// Spec and Mirrors are where a system's spec and a preset's mirrors come from; nil is the program itself.
+	Spec    func(system string) (*spec.Spec, error)
+	Mirrors func(preset string) (*fetch.Mirrors, error)
+}
 
-	spec    func(system string) (*spec.Spec, error)
-	mirrors func(preset string) (*fetch.Mirrors, error)
+// Builds makes bundles in this process, as eggo-bundle does. It implements backend.Builds.
+type Builds struct {
+	Options
 
 	ctx     context.Context //nolint:containedctx // ends with the front end
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
 
-// newBuilds are the builds of a front end, which calls end when it ends.
-func newBuilds(ctx context.Context, getenv func(string) string, path func(string) string) *builds {
-	b := &builds{getenv: getenv, path: path, now: time.Now, spec: build.DefaultSpec}
-	b.mirrors = func(preset string) (*fetch.Mirrors, error) { return build.Preset(&fetch.Mirrors{}, preset) }
+// New are the builds of a front end, which calls End when it ends.
+func New(ctx context.Context, o Options) *Builds {
+	if o.Spec == nil {
+		o.Spec = build.DefaultSpec
+	}
+	if o.Mirrors == nil {
+		o.Mirrors = func(preset string) (*fetch.Mirrors, error) { return build.Preset(&fetch.Mirrors{}, preset) }
+	}
+	b := &Builds{Options: o}
 	b.ctx, b.stop = context.WithCancel(ctx)
 	return b
 }
 
-// end stops what is being built and waits for it: nothing half written is left behind.
-func (b *builds) end() {
+// End stops what is being built and waits for it: nothing half written is left behind.
+func (b *Builds) End() {
 	b.stop()
 	b.running.Wait()
 }
 
 // Offer implements backend.Builds.
-func (b *builds) Offer(context.Context) (backend.BuildOffer, error) {
+func (b *Builds) Offer(context.Context) (backend.BuildOffer, error) {
 	o := backend.BuildOffer{Usual: build.DefaultSystem, Presets: assets.MirrorPresets(), Arch: runtime.GOARCH,
-		Out: b.path(usualOut)}
+		Out: b.Path(usualOut)}
 	for _, system := range assets.Systems() {
 		s, err := build.DefaultSpec(system)
 		if err != nil {
@@ -67,12 +78,12 @@ func (b *builds) Offer(context.Context) (backend.BuildOffer, error) {
 const usualOut = "out"
 
 // Reach implements backend.Builds.
-func (b *builds) Reach(ctx context.Context, what backend.Build) error {
-	s, err := b.spec(what.System)
+func (b *Builds) Reach(ctx context.Context, what backend.Build) error {
+	s, err := b.Spec(what.System)
 	if err != nil {
 		return err
 	}
-	m, err := b.mirrors(what.Preset)
+	m, err := b.Mirrors(what.Preset)
 	if err != nil {
 		return err
 	}
@@ -83,18 +94,18 @@ func (b *builds) Reach(ctx context.Context, what backend.Build) error {
 	return build.Reach(ctx, rt, build.Servers(s, what.Arches, m))
 }
 
-func (b *builds) transport() (http.RoundTripper, error) {
-	return fetch.NewTransport(fetch.TransportOptions{Getenv: b.getenv})
+func (b *Builds) transport() (http.RoundTripper, error) {
+	return fetch.NewTransport(fetch.TransportOptions{Getenv: b.Getenv})
 }
 
 // Build implements backend.Builds.
-func (b *builds) Build(ctx context.Context, what backend.Build, show func(backend.BuildProgress)) backend.BuildEnd {
+func (b *Builds) Build(ctx context.Context, what backend.Build, show func(backend.BuildProgress)) backend.BuildEnd {
 	b.running.Add(1)
 	defer b.running.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(b.ctx, cancel)()
-	w := &watched{state: building.NewState(b.now), show: show}
+	w := &watched{state: building.NewState(time.Now), show: show}
 	res, err := b.build(ctx, what, w)
 	w.tell()
 	end := backend.BuildEnd{Took: w.state.Took(), Fetched: w.state.Count().Fetched, Warnings: w.warnings}
@@ -123,19 +134,19 @@ func once(list []*event.Fault) []*event.Fault {
 	})
 }
 
-func (b *builds) build(ctx context.Context, what backend.Build, w *watched) (*build.Result, error) {
-	o := build.Options{Arches: what.Arches, Out: b.path(what.Out), Report: w.take}
+func (b *Builds) build(ctx context.Context, what backend.Build, w *watched) (*build.Result, error) {
+	o := build.Options{Arches: what.Arches, Out: b.Path(what.Out), Report: w.take}
 	var err error
-	if o.Spec, err = b.spec(what.System); err != nil {
+	if o.Spec, err = b.Spec(what.System); err != nil {
 		return nil, err
 	}
-	if o.Mirrors, err = b.mirrors(what.Preset); err != nil {
+	if o.Mirrors, err = b.Mirrors(what.Preset); err != nil {
 		return nil, err
 	}
-	if o.Epoch, err = build.Epoch(b.getenv); err != nil {
+	if o.Epoch, err = build.Epoch(b.Getenv); err != nil {
 		return nil, err
 	}
-	if o.Netrc, err = fetch.LoadNetrc(b.getenv); err != nil {
+	if o.Netrc, err = fetch.LoadNetrc(b.Getenv); err != nil {
 		return nil, err
 	}
 	if o.Transport, err = b.transport(); err != nil {

@@ -1,4 +1,4 @@
-package main
+package builds_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
+	"github.com/eggo-k8s/eggo/internal/controlhost/builds"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
@@ -25,7 +26,7 @@ import (
 )
 
 // upstreamBuilds are builds whose spec and mirrors are those of a test's upstream, and their directory.
-func upstreamBuilds(t *testing.T, u *buildtest.Upstream) (*builds, string) {
+func upstreamBuilds(t *testing.T, u *buildtest.Upstream) (*builds.Builds, string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
@@ -36,10 +37,12 @@ func upstreamBuilds(t *testing.T, u *buildtest.Upstream) (*builds, string) {
 		}
 	}
 	path := (&controlhost.Host{Dir: dir}).Path
-	b := newBuilds(t.Context(), func(string) string { return "" }, path)
-	b.spec = func(string) (*spec.Spec, error) { return spec.Load(filepath.Join(dir, "spec.yaml")) }
-	b.mirrors = func(string) (*fetch.Mirrors, error) { return fetch.ParseMirrors(u.Mirrors()) }
-	t.Cleanup(b.end)
+	b := builds.New(t.Context(), builds.Options{
+		Getenv: func(string) string { return "" }, Path: path,
+		Spec:    func(string) (*spec.Spec, error) { return spec.Load(filepath.Join(dir, "spec.yaml")) },
+		Mirrors: func(string) (*fetch.Mirrors, error) { return fetch.ParseMirrors(u.Mirrors()) },
+	})
+	t.Cleanup(b.End)
 	return b, dir
 }
 
@@ -113,7 +116,7 @@ func TestABuildIsStopped(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(slow.Close)
-	b.mirrors = func(string) (*fetch.Mirrors, error) {
+	b.Mirrors = func(string) (*fetch.Mirrors, error) {
 		return fetch.ParseMirrors(append(slices.DeleteFunc(u.Mirrors(),
 			func(m string) bool { return strings.HasPrefix(m, "https://dl.test=") }), "https://dl.test="+slow.URL))
 	}
@@ -130,7 +133,7 @@ func TestABuildIsStopped(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 	nothingHalf(t, dir)
-	b.end()
+	b.End()
 	if end := b.Build(t.Context(), both(), func(backend.BuildProgress) {}); len(end.Faults) != 1 ||
 		end.Faults[0].Code != "interrupted" {
 		t.Errorf("after the end: %+v", end)
@@ -151,7 +154,7 @@ func nothingHalf(t *testing.T, dir string) {
 func TestThereIsNoNetwork(t *testing.T) {
 	u := buildtest.New(t)
 	b, _ := upstreamBuilds(t, u)
-	b.mirrors = func(string) (*fetch.Mirrors, error) { // port 1 of this machine answers nobody
+	b.Mirrors = func(string) (*fetch.Mirrors, error) { // port 1 of this machine answers nobody
 		return fetch.ParseMirrors([]string{"https://dl.test=http://127.0.0.1:1"})
 	}
 	err := b.Reach(t.Context(), both())
@@ -165,8 +168,8 @@ func TestThereIsNoNetwork(t *testing.T) {
 
 // What is offered are the values of --os, each with the version of Kubernetes that its spec has.
 func TestTheOfferOfBuilds(t *testing.T) {
-	b := newBuilds(t.Context(), os.Getenv, func(p string) string { return "/x/" + p })
-	defer b.end()
+	b := builds.New(t.Context(), builds.Options{Getenv: os.Getenv, Path: func(p string) string { return "/x/" + p }})
+	defer b.End()
 	o, err := b.Offer(t.Context())
 	if err != nil || o.Usual != "debian-12" || o.Out != "/x/out" || len(o.Presets) == 0 {
 		t.Fatalf("%+v %v", o, err)
