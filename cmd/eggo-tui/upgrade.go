@@ -38,7 +38,18 @@ func newUpgradeCmd(env *environment) *cobra.Command {
 	o.limitFlag(cmd, env)
 	o.upgradeFlags(cmd, env)
 	cmd.Flags().BoolVar(&o.yes, "yes", false, p.T("cli.flag.yes"))
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) { o.said(cmd) }
 	return cmd
+}
+
+// said keeps which options are named: they count when an upgrade is continued, also where they say what is usual.
+func (o *upgradeOptions) said(cmd *cobra.Command) {
+	for _, name := range []request.Option{request.OptionDrain, request.OptionSoak, request.OptionBatch,
+		request.OptionProbe, request.OptionWindow, request.OptionPackages} {
+		if cmd.Flags().Changed(string(name)) {
+			o.upgrade.Said = append(o.upgrade.Said, name)
+		}
+	}
 }
 
 // upgradeFlags say to what and how.
@@ -54,7 +65,7 @@ func (o *upgradeOptions) upgradeFlags(cmd *cobra.Command, env *environment) {
 	f.BoolVar(&u.Packages, "packages", false, p.T("cli.upgrade.packages"))
 	f.BoolVar(&o.back, "back", false, p.T("cli.upgrade.back"))
 	for _, name := range []string{
-		"bundle", "batch", "soak", "probe", "window", "packages",
+		"bundle", "soak", "probe", "window", "packages",
 	} {
 		cmd.MarkFlagsMutuallyExclusive("back", name)
 	}
@@ -90,7 +101,7 @@ func (o *upgradeOptions) request(
 	u.Limit = o.limit
 	q := request.Request(u)
 	if o.back {
-		q = request.Back{Common: u.Common, Drain: u.Drain, Force: u.Force}
+		q = request.Back{Common: u.Common, Drain: u.Drain, Force: u.Force, Batch: u.Batch}
 	}
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -147,5 +158,6 @@ func newPlanUpgradeCmd(env *environment) *cobra.Command {
 	o.trustFlags(cmd, env)
 	o.limitFlag(cmd, env)
 	o.upgradeFlags(cmd, env)
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) { o.said(cmd) }
 	return cmd
 }

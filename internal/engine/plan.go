@@ -78,6 +78,19 @@ const DefaultTimeout = 5 * time.Minute
 // ErrUnchanged is what Apply returns when it found that nothing had to be done.
 var ErrUnchanged = errors.New("nothing had to be changed")
 
+// ErrStopped is what Apply returns when the run is to stop and it has begun nothing that has to be finished: the step
+// is interrupted, and continues another time.
+var ErrStopped = errors.New("the run is to stop")
+
+type stopKey struct{}
+
+// Stopping says whether the run that ctx belongs to starts no new steps any more. A step that has more than one thing
+// to begin, or waits for its turn, asks before it begins one, and returns ErrStopped.
+func Stopping(ctx context.Context) bool {
+	run, _ := ctx.Value(stopKey{}).(context.Context)
+	return run != nil && run.Err() != nil
+}
+
 // CodeUnknown is the code of a fault that leaves open whether the command was done.
 const CodeUnknown = "ssh.unknown-outcome"
 

@@ -492,6 +492,37 @@ func TestAStopCutsOffWhatOnlyWaits(t *testing.T) {
 	}
 }
 
+// A step that waits for its turn and has begun nothing ends when the run is to stop: it is left, and has not failed. One
+// that does not ask, or has begun something, is finished.
+func TestAStepThatHasBegunNothingStops(t *testing.T) {
+	stop := make(chan struct{})
+	both := make(chan struct{}, 2)
+	waits := func(id, host string, asks bool) *engine.Step {
+		return &engine.Step{ID: id, Phase: "p", Host: host, Retry: engine.Retry{Tries: 3},
+			Apply: func(ctx context.Context) error {
+				if both <- struct{}{}; len(both) == 2 {
+					close(stop)
+				}
+				for !engine.Stopping(ctx) {
+					runtime.Gosched()
+				}
+				if asks {
+					return fmt.Errorf("n1: %w", engine.ErrStopped)
+				}
+				return nil
+			}}
+	}
+	events, sum, err := run(t, plan(waits("turn/n1", "n1", true), waits("turn/n2", "n2", false)),
+		engine.Options{Stop: stop})
+	f := event.AsFault(err)
+	if f == nil || f.Class != event.ClassInterrupted || len(sum.Failed) != 0 || !slices.Equal(sum.Left, []string{"turn/n1"}) {
+		t.Errorf("%v %+v\n%v", err, sum, events)
+	}
+	if engine.Stopping(t.Context()) {
+		t.Error("there is no run")
+	}
+}
+
 func TestUndoTakesBackWhatWasChangedInReverse(t *testing.T) {
 	var undone []string
 	u := func(id string, apply func(context.Context) error, undo error, needs ...string) *engine.Step {

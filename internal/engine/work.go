@@ -71,7 +71,7 @@ func (r *runner) attempt(n *node) (event.Outcome, *event.Msg, *event.Fault) {
 	if n.step.Waits {
 		until = r.pauses
 	}
-	ctx, cancel := context.WithTimeout(WithStep(until, n.step.ID), timeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(WithStep(until, n.step.ID), stopKey{}, r.pauses), timeout)
 	defer cancel()
 	var outcome event.Outcome
 	var why *event.Msg
@@ -83,7 +83,7 @@ func (r *runner) attempt(n *node) (event.Outcome, *event.Msg, *event.Fault) {
 		return outcome, why, nil
 	}
 	switch {
-	case until.Err() != nil:
+	case until.Err() != nil, errors.Is(fault, ErrStopped):
 		return event.Interrupted, nil, n.blame(fault)
 	case fault.Code == CodeUnknown:
 		return event.Unknown, nil, n.blame(fault)

@@ -46,7 +46,7 @@ func Resume(
 		return u, nil
 	case verb == string(request.VerbBack):
 		given.Source = request.Source{Cluster: c.Name}
-		return request.Back{Common: given.Continue(optionsOf(files.Journal(), c.LastRun))}, nil
+		return request.Back{Common: given}.Continue(optionsOf(files.Journal(), c.LastRun)), nil
 	case verb != string(request.VerbDeploy) && verb != string(request.VerbJoin):
 		// What removes something is not continued by guessing: it may not be wanted any more.
 		return q, event.NewFault(event.ClassUsage, "resume.by-hand", nil, "verb", verb, "cluster", c.Name)

@@ -238,8 +238,13 @@ func options(q request.Request) *event.RunOptions {
 			o.After = append(o.After, absolute(f))
 		}
 	}
-	if u, is := q.(request.Upgrade); is {
+	switch u := q.(type) {
+	case request.Upgrade:
 		o.Upgrade = u.Options()
+	case request.Back:
+		if u.Drain != 0 || u.Batch != "" {
+			o.Upgrade = u.Options()
+		}
 	}
 	if o.Upgrade == nil && len(o.Flags()) == 0 {
 		return nil

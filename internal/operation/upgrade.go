@@ -291,7 +291,8 @@ func (p *prepared) planBack() (err error) {
 				"cluster", p.cluster.Name, "from", b.From, "to", b.Hops[0].Version)
 		}
 		restore := event.Call{Verb: "etcd restore", Cluster: p.cluster.Name, Snapshot: b.Snapshot}
-		return event.Advising(event.ClassUsage, "upgrade.no-way-back", []event.Call{p.continuing()[0], restore},
+		return event.Advising(event.ClassUsage, "upgrade.no-way-back", []event.Call{p.continuing()[0], restore,
+			p.continuing()[1]},
 			"cluster", p.cluster.Name, "from", b.From, "to", b.Hops[0].Version)
 	}
 	p.route = &route{from: b.From, hops: b.Hops, begun: b}
@@ -394,6 +395,10 @@ func (p *prepared) back() (*work, error) {
 	}
 	q := p.request.(request.Back)
 	o := upgrade.Options{Begun: p.route.begun, Drain: cmp.Or(q.Drain, request.DrainTimeout), Force: q.Force}
+	var err error
+	if o.Batch, err = request.Workers(q.Batch, len(p.workers())); err != nil {
+		return nil, err
+	}
 	return &work{plan: func(e phases.Env) *engine.Plan {
 		e.Accepted = nil
 		return phases.Back(e, o)

@@ -332,7 +332,7 @@ func TestWhileAnUpgradeIsUnderWay(t *testing.T) {
 			"questions": second(Questions(t.Context(), q, d, func(context.Context, *Scope) error { return nil })),
 		} {
 			fault := event.AsFault(err)
-			if fault == nil || fault.Code != "upgrade.unfinished" || len(fault.Calls) != 2 ||
+			if fault == nil || fault.Code != "upgrade.unfinished" || len(fault.Calls) != 3 ||
 				fault.Calls[0].Verb != "upgrade" || fault.Calls[1].Verb != "upgrade --back" ||
 				fault.Args["to"] != "v1.35.4" {
 				t.Errorf("%s of %s: %v", how, q.Verb(), err)
@@ -390,7 +390,7 @@ func TestTheWayBack(t *testing.T) {
 	begun(t, f, upgrade.Begun{Committed: true, Snapshot: "/s/snapshot.db"})
 	_, err = guarded(t, q, d)
 	fault := event.AsFault(err)
-	if fault == nil || fault.Code != "upgrade.no-way-back" || len(fault.Calls) != 2 ||
+	if fault == nil || fault.Code != "upgrade.no-way-back" || len(fault.Calls) != 3 ||
 		fault.Calls[1].Verb != "etcd restore" || fault.Calls[1].Snapshot != "/s/snapshot.db" {
 		t.Errorf("%+v", fault)
 	}

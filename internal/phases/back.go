@@ -22,13 +22,13 @@ import (
 // planes from the last to the first, then the kubelets. None of them is of another minor than the API servers say, so
 // that what does not answer may come first. The caller has made sure that there is a way back: an upgrade that is
 // committed has none but after a restore of etcd. Then the kubelets, which may be new, come first. Of the options count
-// what is under way and how nodes are drained.
+// what is under way, how nodes are drained, and how many workers at a time.
 func Back(env Env, with upgrade.Options) *engine.Plan {
 	begun := with.Begun
 	env.Accepted = nil
 	r := newRun(env)
 	state := upgrade.NewState(r.Env, begun)
-	o := upgrade.Options{Drain: with.Drain, Force: with.Force, Batch: 1, Begun: begun}
+	o := upgrade.Options{Drain: with.Drain, Force: with.Force, Batch: with.Batch, Begun: begun}
 	po := r.options()
 	po.Skip = r.Skip
 	b := plan.New(po, r.backPhases(begun)...)
@@ -59,7 +59,7 @@ func Back(env Env, with upgrade.Options) *engine.Plan {
 	}
 	b.Add(members...)
 	needs := []string{plan.ID(plan.PhaseEtcd, "health", "")}
-	turns := upgrade.ControlPlanes{Env: r.Env, To: r.partsBack}
+	turns := upgrade.ControlPlanes{Env: r.Env, To: r.partsBack, Serves: r.serves, Serve: r.serve}
 	planes := slices.Clone(r.Cluster.With(bundle.ControlPlane))
 	slices.Reverse(planes)
 	for _, n := range planes {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
@@ -29,15 +30,7 @@ func TestAServerThatAKilledRunLeftOut(t *testing.T) {
 	if d := drift(); len(d) > 0 {
 		t.Errorf("%+v", d)
 	}
-	conf := l.Nodes["lb"].Path("/etc/eggo/nginx-lb.conf")
-	var lines strings.Builder
-	for line := range strings.Lines(readFile(t, conf)) {
-		if strings.Contains(line, "server 192.0.2.12:6443 ") {
-			line = strings.Replace(line, ";", " down;", 1)
-		}
-		lines.WriteString(line)
-	}
-	put(t, conf, lines.String())
+	conf := leaveOut(t, l, "192.0.2.12")
 	want := []event.Msg{event.M("drift.balancer-down", "node", "lb", "server", "m2")}
 	if d := drift(); !cmp.Equal(d, want) {
 		t.Errorf("%+v", d)
@@ -58,5 +51,50 @@ func TestAServerThatAKilledRunLeftOut(t *testing.T) {
 	}
 	if d := drift(); len(d) > 0 || strings.Contains(readFile(t, conf), "down") {
 		t.Errorf("%+v", d)
+	}
+}
+
+// leaveOut has the load balancer's configuration leave out a server, as a run that was killed does, and returns its path.
+func leaveOut(t *testing.T, l *phasestest.Lab, ip string) string {
+	t.Helper()
+	conf := l.Nodes["lb"].Path("/etc/eggo/nginx-lb.conf")
+	var lines strings.Builder
+	for line := range strings.Lines(readFile(t, conf)) {
+		if strings.Contains(line, "server "+ip+":6443 ") {
+			line = strings.Replace(line, ";", " down;", 1)
+		}
+		lines.WriteString(line)
+	}
+	put(t, conf, lines.String())
+	return conf
+}
+
+// An upgrade that was killed when an API server had been started and not been put back: the next run does so in that
+// server's turn, without a restart, and before it takes the next one out. So does the way back.
+func TestAnUpgradeThatContinuesPutsAServerBackFirst(t *testing.T) {
+	long(t)
+	t.Parallel()
+	l := deployed(t, phasestest.Shape{Masters: 2, Balancer: true})
+	o := hopsOf(t, l, "v1.34.4")
+	begin := func(e phases.Env) *engine.Plan { e.Limit = []string{"m1"}; return phases.Upgrade(e, o) }
+	if _, sum, err := run(t, l, begin); err != nil {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	leaveOut(t, l, "192.0.2.11")
+	inTurns := func(b *book) []string {
+		var out []string
+		for _, c := range of[event.Change](b) {
+			if strings.HasPrefix(c.Step, "control-plane.turn/") && (strings.HasPrefix(c.Desc.Key, "change.balancer") ||
+				strings.Contains(c.Desc.Args["unit"], "kube-apiserver")) {
+				out = append(out, c.Step[len("control-plane.turn/"):]+" "+strings.TrimPrefix(c.Desc.Key, "change.")+" "+
+					c.Desc.Args["server"]+c.Desc.Args["unit"])
+			}
+		}
+		return out
+	}
+	b, sum, err := upgraded(t, l, o)
+	got := inTurns(b)
+	if err != nil || len(got) < 2 || got[0] != "m1 balancer-up m1" || got[1] != "m2 balancer-down m2" {
+		t.Errorf("%v %+v: %q", err, sum.Failed, got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,6 +83,61 @@ func (a *away) emit(e event.Event) error {
 		a.mu.Unlock()
 	}
 	return a.book.emit(e)
+}
+
+// A run that is to stop drains no node any more, also one whose turn has begun: of a batch all have. Their pods stay
+// where they are, and the nodes take pods.
+func TestAStopIsHonouredBeforeADrain(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(2))
+	l.API.AddReplicaSet("shop", 1)
+	l.API.AddPod("shop", "one", "w1")
+	l.API.AddPod("shop", "two", "w2")
+	path, err := l.Release(newer)
+	must(t, err)
+	stop := make(chan struct{})
+	var begun atomic.Int32
+	plan := func(e phases.Env) *engine.Plan {
+		c := *e.Cluster
+		c.Source.Bundles = map[string]string{"amd64": path}
+		e.Cluster = &c
+		return phases.NodeTurns(e, upgrade.Options{Drain: time.Minute, Batch: 2}, func(k *upgrade.Kubelets) {
+			runtime := k.Runtime
+			k.Runtime = func(n config.Node) *engine.Step {
+				s := runtime(n)
+				check := s.Check
+				s.Check = func(ctx context.Context) (bool, error) { // the first thing in a turn
+					if n.Name != "m1" {
+						if begun.Add(1) == 2 {
+							close(stop)
+						}
+						for !engine.Stopping(ctx) && ctx.Err() == nil {
+							time.Sleep(time.Millisecond)
+						}
+					}
+					return check(ctx)
+				}
+				return s
+			}
+		})
+	}
+	b := &book{}
+	o := quick(b)
+	o.Stop = stop
+	_, err = engine.Run(t.Context(), plan(l.Env(b.emit)), o)
+	if f := event.AsFault(err); f == nil || f.Class != event.ClassInterrupted {
+		t.Fatal(err)
+	}
+	for _, n := range []string{"w1", "w2"} {
+		if version, closed, ours := nodeObject(l, n); version == newer || closed || ours {
+			t.Errorf("%s: %s, closed %v, by us %v", n, version, closed, ours)
+		}
+	}
+	for _, p := range []string{"one", "two"} {
+		if l.API.Object("/api/v1/namespaces/shop/pods/"+p) == nil {
+			t.Errorf("%s was evicted", p)
+		}
+	}
 }
 
 // Control planes come first, then workers in batches; pods move and come back, who was closed by somebody else stays

@@ -339,14 +339,15 @@ func (h *hop) member(ctx context.Context, n config.Node, cause error) error {
 	}
 	part := upgrade.Part{Component: driver.Etcd, Work: h.was.driver.Start(driver.Etcd, n,
 		func(ctx context.Context, _ *node.Node) error { return h.to.etcd.WaitReady(ctx, n) })}
-	return upgrade.Revert(ctx, h.to.Env, n, []upgrade.Part{part}, driver.Etcd, cause)
+	serves := func(context.Context, config.Node) error { return nil } // it was proven by its own start
+	return upgrade.Revert(ctx, h.to.Env, n, []upgrade.Part{part}, serves, driver.Etcd, cause)
 }
 
 // turns adds one turn after another, and returns their IDs.
 func (h *hop) turns(
 	b *plan.Builder, phase string, to *run, back func(config.Node) []upgrade.Part, needs []string,
 ) (ids []string) {
-	c := upgrade.ControlPlanes{Env: to.Env, To: to.parts, Back: back}
+	c := upgrade.ControlPlanes{Env: to.Env, To: to.parts, Back: back, Serves: to.serves, Serve: to.serve}
 	for _, n := range to.Cluster.With(bundle.ControlPlane) {
 		s := c.Turn(phase, n, needs)
 		if phase == plan.PhaseCommit {
@@ -365,6 +366,23 @@ func (r *run) parts(n config.Node) []upgrade.Part {
 	}
 	return []upgrade.Part{part(driver.APIServer, r.control.ServerReady), part(driver.ControllerManager, nil),
 		part(driver.Scheduler, nil)}
+}
+
+// serves says whether the API server of a control plane is ready and no load balancer leaves it out.
+func (r *run) serves(ctx context.Context, n config.Node) (bool, error) {
+	if r.control.ServerAnswers(ctx, r.Node(n.Name)) != nil {
+		return false, nil
+	}
+	out, err := r.balancer.LeftOut(ctx, n)
+	return err == nil && !out, err
+}
+
+// serve waits for the API server of a control plane, and has the load balancers send to it again.
+func (r *run) serve(ctx context.Context, n config.Node) error {
+	if err := r.control.ServerReady(ctx, r.Node(n.Name)); err != nil {
+		return err
+	}
+	return r.balancer.Return(ctx, n)
 }
 
 // whenAllAreThere keeps work that is for the whole cluster until every node is in the version: a limit may have kept

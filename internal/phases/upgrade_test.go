@@ -180,6 +180,9 @@ func TestAControlPlaneThatDoesNotComeUpIsReverted(t *testing.T) {
 			t.Errorf("%s runs %q", what, is)
 		}
 	}
+	if conf := readFile(t, l.Nodes["lb"].Path("/etc/eggo/nginx-lb.conf")); strings.Contains(conf, "down;") {
+		t.Errorf("the load balancer leaves a server out that was reverted:\n%s", conf)
+	}
 	if o.Hops[0].Source.Bundles["amd64"], err = l.Release("v1.34.4"); err != nil {
 		t.Fatal(err)
 	}

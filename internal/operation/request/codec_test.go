@@ -30,7 +30,8 @@ func every() []Request {
 		Delete{c, []string{"w1"}, time.Minute, true, true},
 		Cleanup{c, []string{"192.0.2.9"}, true}, Renew{c}, Snapshot{c, "/out"}, Restore{c, "/snap"},
 		Upgrade{c, []string{"/a", "/b"}, time.Minute, true,
-			"10%", time.Hour, "curl -f x", "22:00-06:00", true}, Back{c, time.Minute, true},
+			"10%", time.Hour, "curl -f x", "22:00-06:00", true, []Option{OptionSoak}},
+		Back{c, time.Minute, true, "3"},
 		Deploy{}, Deploy{Common: Common{OnFailure: OnFailure{Ask: true}}},
 		Deploy{Common: Common{OnFailure: OnFailure{Do: event.LeaveOut}}},
 	}

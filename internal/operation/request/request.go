@@ -214,13 +214,30 @@ type Upgrade struct {
 	Window  string        `json:"window,omitempty"` // 22:00-06:00
 	// Packages has packages upgraded that the bundles have in a newer version.
 	Packages bool `json:"packages,omitempty"`
+	// Said are the options that whoever asks has named: they replace those of the run that is continued, also when
+	// their value is the usual one. A value that is not the usual one counts without being in it.
+	Said []Option `json:"said,omitempty"`
 }
+
+// Option of an upgrade, by the name of its flag.
+type Option string
+
+// The options of an upgrade that a run which continues it takes over.
+const (
+	OptionDrain    Option = "drain-timeout"
+	OptionSoak     Option = "soak"
+	OptionBatch    Option = "batch"
+	OptionProbe    Option = "probe"
+	OptionWindow   Option = "window"
+	OptionPackages Option = "packages"
+)
 
 // Back reverts the upgrade under way.
 type Back struct {
 	Common
 	Drain time.Duration `json:"drain_ns,omitempty"` // bounds the eviction of a node's pods; 0: as long as usual
 	Force bool          `json:"force,omitempty"`
+	Batch string        `json:"batch,omitempty"` // workers at a time: 3 or 10%; "": one
 }
 
 // Verb implements Request.

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,8 +17,11 @@ const SoakTime = 10 * time.Minute
 // maxSoak is more than anybody waits for.
 const maxSoak = 30 * 24 * time.Hour
 
-// maxBatch of workers at a time.
-const maxBatch = 1000
+// maxBatch of workers at a time, and the batch that is usual.
+const (
+	maxBatch  = 1000
+	oneWorker = "1"
+)
 
 // Validate implements Request.
 func (u Upgrade) Validate() error {
@@ -50,7 +54,8 @@ func (b Back) Validate() error {
 	if b.Drain < 0 {
 		return event.NewFault(event.ClassUsage, "delete.drain-timeout", nil, "value", b.Drain.String())
 	}
-	return nil
+	_, err := Workers(b.Batch, 1)
+	return err
 }
 
 // Workers is how many of so many workers are worked on at a time, at least one, when a batch is 3, 10% or "", which is
@@ -102,7 +107,10 @@ func clock(s string) (time.Duration, bool) {
 func (u Upgrade) Call() event.Call {
 	c := u.call("upgrade")
 	c.Bundles, c.Force, c.Packages = slices.Clone(u.Bundles), u.Force, u.Packages
-	c.Batch, c.Probe, c.Window = u.Batch, u.Probe, u.Window
+	c.Probe, c.Window = u.Probe, u.Window
+	if u.Batch != oneWorker {
+		c.Batch = u.Batch
+	}
 	if u.Drain != DrainTimeout {
 		c.Drain = u.Drain
 	}
@@ -115,7 +123,11 @@ func (u Upgrade) Call() event.Call {
 // Call implements Request.
 func (b Back) Call() event.Call {
 	c := b.call("upgrade --back")
-	if c.Force = b.Force; b.Drain != DrainTimeout {
+	c.Force = b.Force
+	if b.Batch != oneWorker {
+		c.Batch = b.Batch
+	}
+	if b.Drain != DrainTimeout {
 		c.Drain = b.Drain
 	}
 	return c
@@ -133,25 +145,42 @@ func (u Upgrade) Continue(o *event.RunOptions) Upgrade {
 		return u
 	}
 	was := o.Upgrade
+	said := func(o Option) bool { return slices.Contains(u.Said, o) }
 	if len(u.Bundles) == 0 {
 		u.Bundles = was.Bundles
 	}
-	if u.Drain == DrainTimeout && was.Drain > 0 {
+	if u.Drain == DrainTimeout && was.Drain > 0 && !said(OptionDrain) {
 		u.Drain = was.Drain
 	}
-	if u.Soak == SoakTime {
+	if u.Soak == SoakTime && !said(OptionSoak) {
 		u.Soak = was.Soak
 	}
-	for _, s := range []struct {
-		to  *string
-		was string
-	}{{&u.Batch, was.Batch}, {&u.Probe, was.Probe}, {&u.Window, was.Window}} {
-		if *s.to == "" {
-			*s.to = s.was
-		}
+	if (u.Batch == "" || u.Batch == oneWorker) && !said(OptionBatch) {
+		u.Batch = was.Batch
 	}
-	u.Packages = u.Packages || was.Packages
+	if u.Probe == "" && !said(OptionProbe) {
+		u.Probe = was.Probe
+	}
+	if u.Window == "" && !said(OptionWindow) {
+		u.Window = was.Window
+	}
+	u.Packages = u.Packages || was.Packages && !said(OptionPackages)
 	return u
+}
+
+// Continue takes over the options of a run that is continued, where the request does not say otherwise.
+func (b Back) Continue(o *event.RunOptions) Back {
+	b.Common = b.Common.Continue(o)
+	if o == nil || o.Upgrade == nil {
+		return b
+	}
+	b.Drain, b.Batch = cmp.Or(b.Drain, o.Upgrade.Drain), cmp.Or(b.Batch, o.Upgrade.Batch)
+	return b
+}
+
+// Options are what Continue takes over. That pods may be left behind is said for one run.
+func (b Back) Options() *event.UpgradeOptions {
+	return &event.UpgradeOptions{Drain: b.Drain, Batch: b.Batch}
 }
 
 // Options are what Continue takes over. That pods may be left behind is said for one run.

@@ -97,6 +97,35 @@ func TestAnUpgradeIsContinuedAsItWasBegun(t *testing.T) {
 	}
 }
 
+// An option that is named replaces that of the run before, also by its usual value; one that is not named does not, even
+// where a form says what is usual.
+func TestWhatIsSaidOfAnUpgradeThatContinues(t *testing.T) {
+	u := NewUpgrade(OfCluster("one"), "/b.tar.gz")
+	u.Drain, u.Soak, u.Batch, u.Probe, u.Window, u.Packages = time.Minute, 0, "2", "true", "1:00-2:00", true
+	was := &event.RunOptions{Upgrade: u.Options()}
+	usual := NewUpgrade(OfCluster("one"), "/b.tar.gz")
+	usual.Batch = "1" // a form's
+	if got := usual.Continue(was); !reflect.DeepEqual(got, u) {
+		t.Errorf("%+v", got)
+	}
+	if c := usual.Call(); c.Batch != "" || c.Drain != 0 || c.Soak != nil {
+		t.Errorf("%+v", c)
+	}
+	said := usual
+	said.Said = []Option{OptionDrain, OptionSoak, OptionBatch, OptionProbe, OptionWindow, OptionPackages}
+	if got := said.Continue(was); !reflect.DeepEqual(got, said) {
+		t.Errorf("%+v", got)
+	}
+	back := Back{Common: OfCluster("one"), Drain: time.Minute, Batch: "2"}
+	if got := (Back{Common: OfCluster("one")}).Continue(&event.RunOptions{Upgrade: back.Options()}); !reflect.DeepEqual(
+		got, back) {
+		t.Errorf("%+v", got)
+	}
+	if f := event.AsFault((Back{Batch: "0"}).Validate()); f == nil || f.Code != "usage.batch" {
+		t.Error(f)
+	}
+}
+
 func FuzzBatchAndWindow(f *testing.F) {
 	for _, s := range []string{"10%", "3", "22:00-06:00", "24:00-0:00", "", "%", ":-:"} {
 		f.Add(s, 7)

@@ -67,6 +67,7 @@ func asideRun(changes ...func(context.Context, string) error) *Balancer {
 	emit := func(event.Event) error { return nil }
 	e := &env.Env{Cluster: c, Now: time.Now, Emit: emit}
 	r := New(&clients.Clients{Env: e, Nodes: nodes.New(e, facts.Places{}), Certs: certs.New(e)})
+	r.ready = func(context.Context, *node.Node, config.Node) error { return nil }
 	for i, change := range changes {
 		n := cp(fmt.Sprint("lb", i+1), "192.0.2.41")
 		n.Roles = []bundle.Role{bundle.LoadBalancer}
@@ -176,12 +177,12 @@ func TestWhoWaitsForTheBalancerCanBeInterrupted(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer close(end)
-	wg.Go(func() { _ = r.setDown(t.Context(), "m1", true) })
+	wg.Go(func() { _ = r.takeOut(t.Context(), "m1") })
 	<-began
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	waits := make(chan error, 1)
-	wg.Go(func() { waits <- r.setDown(ctx, "m2", true) })
+	wg.Go(func() { waits <- r.takeOut(ctx, "m2") })
 	select {
 	case err := <-waits:
 		if !errors.Is(err, context.Canceled) {
@@ -190,4 +191,69 @@ func TestWhoWaitsForTheBalancerCanBeInterrupted(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("it still waits")
 	}
+}
+
+// A server is sent to again when it is ready, and not because its restart has ended: nginx sends clients to whoever
+// accepts a connection. One that stays out is named.
+func TestAServerThatIsNotReadyStaysOut(t *testing.T) {
+	ready := errors.New("/readyz: 503")
+	conf := ""
+	r := asideRun(nil)
+	lb := r.Cluster.With(bundle.LoadBalancer)[0]
+	r.SetNode(lb.Name, node.New(&confTeller{teller{name: lb.Name}, &conf}, r.Emit))
+	r.Patience = 0
+	r.ready = func(context.Context, *node.Node, config.Node) error { return ready }
+	n := r.Cluster.Nodes[0]
+	outOf := func(want ...string) {
+		t.Helper()
+		if is := r.Out(conf); !slices.Equal(is, want) {
+			t.Errorf("left out: %q, want %q", is, want)
+		}
+	}
+	f := event.AsFault(r.Aside(t.Context(), n, func(context.Context) error { outOf("m1"); return nil }))
+	if f == nil || f.Code != "balancer.server-down" || !strings.Contains(f.Cause, "503") {
+		t.Errorf("%+v", f)
+	}
+	outOf("m1")
+	broken := event.NewFault(event.ClassFailed, "component.unhealthy", nil)
+	if f := event.AsFault(r.Aside(t.Context(), n, func(context.Context) error { return broken })); f.Code != broken.Code {
+		t.Errorf("%+v", f)
+	}
+	outOf("m1")
+
+	other := r.Cluster.Nodes[1] // whoever writes the configuration for another one leaves it out too
+	_ = r.Aside(t.Context(), other, func(context.Context) error { outOf("m1", "m2"); return nil })
+	if out, err := r.LeftOut(t.Context(), n); !out || err != nil {
+		t.Errorf("%v, %v", out, err)
+	}
+	ready = nil
+	if err := r.Return(t.Context(), n); err != nil {
+		t.Error(err)
+	}
+	outOf()
+	if out, err := r.LeftOut(t.Context(), n); out || err != nil {
+		t.Errorf("%v, %v", out, err)
+	}
+}
+
+// confTeller is a load balancer that keeps its configuration.
+type confTeller struct {
+	teller
+	conf *string
+}
+
+func (t *confTeller) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
+	t.change = func(_ context.Context, script string) error {
+		var size int
+		_, put, _ := strings.Cut(script, "put "+Conf+" 644 ")
+		if _, err := fmt.Sscan(put, &size); err != nil {
+			return nil
+		}
+		*t.conf = string(c.Stdin[:size])
+		return nil
+	}
+	if c.Stdin == nil && strings.Contains(c.Script, "cat "+Conf) {
+		return shell.Result{Stdout: []byte(*t.conf)}, nil
+	}
+	return t.teller.Run(ctx, c)
 }

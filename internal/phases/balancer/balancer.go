@@ -3,6 +3,7 @@
 package balancer
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // Conf is the configuration of the load balancer's nginx, Unit its service.
@@ -35,16 +37,24 @@ const (
 // Balancer are the load balancers of a run: what starts them, and which API servers are out of them.
 type Balancer struct {
 	*clients.Clients
+	// Patience is how long a load balancer waits for an API server that was restarted to be ready.
+	Patience time.Duration
+	ready    func(context.Context, *node.Node, config.Node) error // whether it is, as a load balancer sees it
 
-	mu      sync.Mutex
-	down    map[string]bool // control planes whose API server is out
+	mu sync.Mutex
+	// down are control planes whose API server is out, or to be sent to again; of others counts what a load balancer's
+	// configuration says, until they are ready.
+	down    map[string]bool
 	writing chan struct{}   // one place, taken while a load balancer's configuration is written
 	told    map[string]bool // load balancers that left a server out in this run; with the place of writing
 }
 
 // New are the load balancers of a run, of which no API server is out.
 func New(c *clients.Clients) *Balancer {
-	return &Balancer{Clients: c, down: map[string]bool{}, writing: make(chan struct{}, 1), told: map[string]bool{}}
+	r := &Balancer{Clients: c, Patience: wait.ProbeLimit, down: map[string]bool{}, writing: make(chan struct{}, 1),
+		told: map[string]bool{}}
+	r.ready = r.serverReady
+	return r
 }
 
 // Steps start what passes TCP connections on to the API servers: nginx's stream module from the distribution's package,
@@ -54,6 +64,7 @@ func (r *Balancer) Steps() []*engine.Step {
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
 		s := r.Start(n)
 		ready := plan.Step(plan.PhaseBalancer, "ready", n.Name, []string{s.ID, plan.ID(plan.PhaseControl, "ready", "")})
+		ready.Apply = r.On(n.Name, r.returnReady)
 		ready.Verify = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			return r.Answers(ctx, n, nd)
 		})
@@ -85,13 +96,34 @@ func (r *Balancer) Start(n config.Node) *engine.Step {
 			if err != nil {
 				return err
 			}
-			if back, err := r.putBack(ctx, nd, svc); err != nil || back != "" {
+			if back, err := r.onlyReturns(ctx, nd, svc); err != nil || back != "" {
 				return err
 			}
 			return nd.Start(ctx, svc)
 		})
 	})
 	return s
+}
+
+// returnReady has a load balancer send again to servers that it leaves out and that are ready by now: they were not when
+// it was started.
+func (r *Balancer) returnReady(ctx context.Context, nd *node.Node) error {
+	if r.Dry {
+		return engine.ErrUnchanged
+	}
+	return r.balancing(ctx, func() error {
+		if out, err := r.outOf(ctx, nd); err != nil || len(out) == 0 {
+			return cmp.Or(err, engine.ErrUnchanged)
+		}
+		svc, err := r.service(ctx, nd)
+		if err != nil {
+			return err
+		}
+		if back, err := r.onlyReturns(ctx, nd, svc); err != nil || back != "" {
+			return err
+		}
+		return engine.ErrUnchanged
+	})
 }
 
 // debianLeaves: what nginx-common makes beside its files, and leaves behind when it is purged.
@@ -129,9 +161,13 @@ func (r *Balancer) service(ctx context.Context, nd *node.Node) (node.Service, er
 	if fault != nil {
 		return node.Service{}, fault.On(nd.Name())
 	}
+	left, err := r.outOf(ctx, nd)
+	if err != nil {
+		return node.Service{}, err
+	}
 	var servers []server
 	for _, n := range r.Cluster.With(bundle.ControlPlane) {
-		servers = append(servers, server{apiAddr(n), r.isDown(n.Name)})
+		servers = append(servers, server{apiAddr(n), r.out(ctx, nd, n, left)})
 	}
 	return node.Service{Unit: Unit, Reload: true, Files: []node.File{
 		layout.PlainFile(Conf, built.conf(r.ports(nd.Name()), servers)),

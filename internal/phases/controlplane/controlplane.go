@@ -73,7 +73,7 @@ func (r *ControlPlane) ServersReady(ctx context.Context) error {
 	faults := make([]error, len(cps))
 	var wg sync.WaitGroup
 	for i, n := range cps {
-		wg.Go(func() { faults[i] = r.serverAnswers(ctx, r.Node(n.Name)) })
+		wg.Go(func() { faults[i] = r.ServerAnswers(ctx, r.Node(n.Name)) })
 	}
 	wg.Wait()
 	for _, err := range faults {
@@ -86,12 +86,12 @@ func (r *ControlPlane) ServersReady(ctx context.Context) error {
 
 // ServerReady waits until the node's API server is ready.
 func (r *ControlPlane) ServerReady(ctx context.Context, nd *node.Node) error {
-	return wait.Until(ctx, 2*wait.ProbeLimit, func(ctx context.Context) error { return r.serverAnswers(ctx, nd) })
+	return wait.Until(ctx, 2*wait.ProbeLimit, func(ctx context.Context) error { return r.ServerAnswers(ctx, nd) })
 }
 
-// serverAnswers asks the node's own API server whether it is ready, as the administrator: an anonymous request may be
+// ServerAnswers asks the node's own API server whether it is ready, as the administrator: an anonymous request may be
 // refused.
-func (r *ControlPlane) serverAnswers(ctx context.Context, nd *node.Node) error {
+func (r *ControlPlane) ServerAnswers(ctx context.Context, nd *node.Node) error {
 	err := r.Readyz(ctx, nd.Dial, "127.0.0.1:6443")
 	if err == nil {
 		return nil

@@ -32,6 +32,11 @@ type ControlPlanes struct {
 	// To are the components of a node as they are to be, in the order of their start; Back are those that a node gets
 	// that does not come up, in the same order; with nil it stays as it is.
 	To, Back func(config.Node) []Part
+	// Serves says whether a node's API server is ready and gets its share of the requests: no load balancer leaves it
+	// out. Serve waits until it is ready, and has the load balancers send to it again. A component that runs proves
+	// neither: a run that was killed may have left it so.
+	Serves func(context.Context, config.Node) (bool, error)
+	Serve  func(context.Context, config.Node) error
 }
 
 // Turn is the turn of one node in a phase, when the steps of needs are done.
@@ -44,7 +49,7 @@ func (c *ControlPlanes) Turn(phase string, n config.Node, needs []string) *engin
 				return false, err
 			}
 		}
-		return true, nil
+		return c.Serves(ctx, n)
 	}
 	s.Apply = func(ctx context.Context) error { return c.turn(ctx, n) }
 	return s
@@ -66,7 +71,14 @@ func (c *ControlPlanes) turn(ctx context.Context, n config.Node) error {
 			return c.revert(ctx, n, p.Component, err)
 		}
 	}
-	return unsure
+	if unsure != nil {
+		return unsure
+	}
+	err := c.Serve(ctx, n)
+	if err == nil || c.Env.Dry || ctx.Err() != nil || lost(err) {
+		return err
+	}
+	return c.revert(ctx, n, driver.APIServer, err)
 }
 
 // lost says whether it was a node that could not be asked, which cannot be reverted either: this one, or a load
@@ -84,12 +96,13 @@ func (c *ControlPlanes) revert(ctx context.Context, n config.Node, failed driver
 	}
 	parts := slices.Clone(c.Back(n))
 	slices.Reverse(parts)
-	return Revert(ctx, c.Env, n, parts, failed, cause)
+	return Revert(ctx, c.Env, n, parts, c.Serve, failed, cause)
 }
 
-// Revert starts components of a node in this order, after one that failed, and returns the fault of that.
-func Revert(
-	ctx context.Context, e *env.Env, n config.Node, parts []Part, failed driver.Component, cause error,
+// Revert starts components of a node in this order, after one that failed, and returns the fault of that. serve is
+// called when they run.
+func Revert(ctx context.Context, e *env.Env, n config.Node, parts []Part,
+	serve func(context.Context, config.Node) error, failed driver.Component, cause error,
 ) error {
 	if len(parts) == 0 || lost(cause) {
 		return cause
@@ -99,11 +112,17 @@ func Revert(
 		Text: event.M("notice.upgrade-reverting", "node", n.Name, "component", string(failed))}); err != nil {
 		return err
 	}
+	not := func(other driver.Component, err error) error {
+		return event.NewFault(event.ClassFailed, "upgrade.not-reverted", errors.Join(why, err),
+			"component", string(failed), "other", string(other)).On(n.Name)
+	}
 	for _, p := range parts {
 		if err := p.start(ctx); err != nil {
-			return event.NewFault(event.ClassFailed, "upgrade.not-reverted", errors.Join(why, err),
-				"component", string(failed), "other", string(p.Component)).On(n.Name)
+			return not(p.Component, err)
 		}
+	}
+	if err := serve(ctx, n); err != nil {
+		return not(parts[len(parts)-1].Component, err)
 	}
 	return event.NewFault(event.ClassFailed, "upgrade.reverted", why, "component", string(failed), "log",
 		why.Args["log"]).On(n.Name)

@@ -227,6 +227,10 @@ func (k *Kubelets) empty(ctx context.Context, o *corev1.Node) (replicas, error) 
 		}
 	}
 	k.closing.Lock()
+	if engine.Stopping(ctx) { // nothing of the node was changed
+		k.closing.Unlock()
+		return nil, engine.ErrStopped
+	}
 	why, err := k.stays(ctx, o)
 	if err == nil && why.Key == "" {
 		err = k.drains.Cordon(ctx, o)

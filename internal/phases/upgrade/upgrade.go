@@ -1,5 +1,15 @@
 // Package upgrade brings the components of a cluster that lives to another version, node by node, and reverts a node
 // that does not come up. It may import the driver, the clients and what stands beneath them.
+//
+// What it needs of a driver, whichever that is (docs/decisions/0034-what-an-upgrade-needs-of-a-driver.md):
+//   - Start of a run with other bundles, or another Env.Emulate, is the way forward and the way back. Its Check says of
+//     the node itself whether the component runs in the version and with the settings of that run, and changes nothing;
+//     its Apply restarts it, one node at a time, and returns when it works. Both may be called again after a kill.
+//   - Files and images of the version before stay on the node until host.Retire.
+//   - Components of a control plane are started one by one: the API server first, and last on the way back.
+//   - A restart of an API server takes place while the load balancers leave it out (balancer.Aside).
+//   - The kubelet and kube-proxy are started after the node's container runtime, on a node that is drained.
+//   - Log says why a component does not run. Stop of the kubelet comes before a change of the container runtime.
 package upgrade
 
 import (
