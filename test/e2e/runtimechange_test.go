@@ -82,6 +82,10 @@ func TestRuntimeChange(t *testing.T) {
 			t.Errorf("n1 was changed again: %s", e.Desc.Key)
 		}
 	}
+	slow, err := s.Lab.Run(ctx, "n1", "journalctl -u etcd --no-pager -o short-iso | "+
+		"grep -e 'slow fdatasync' -e 'took too long' | cut -c1-19 | uniq -c | tail -n 40; true")
+	must(t, "etcd", err)
+	s.Say("how often etcd on n1 was slow, by second:\n%s", slow)
 	c.unharmed(t)
 	runsOn(t, s, "containerd://")
 	_, err = s.Each(ctx, 3, "! command -v docker && ! command -v dockerd && "+

@@ -24,6 +24,8 @@ type clients struct {
 	s                         *stand.Stand
 	fresh, kept, write, serve *callers
 	writes                    *writes
+	pressure                  *pressure
+	began                     time.Time
 }
 
 // callers of a cluster, in the order of a report.
@@ -44,7 +46,8 @@ func useCluster(t *testing.T, s *stand.Stand, cluster, api, node string) *client
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return s.Lab.Dial(ctx, node, network, address)
 		}}}
-	c := &clients{s: s, writes: newWrites(t, kept, "https://"+api+"/api/v1/namespaces/default/configmaps")}
+	c := &clients{s: s, pressure: watchPressure(t), began: time.Now(),
+		writes: newWrites(t, kept, "https://"+api+"/api/v1/namespaces/default/configmaps")}
 	namespace := "https://" + api + "/api/v1/namespaces/default"
 	c.fresh = callEach(t, "the API, each time on a new connection", often, 20*time.Second,
 		func(ctx context.Context) error { return get(ctx, fresh, namespace, `"name":"default"`) })
@@ -60,9 +63,14 @@ func useCluster(t *testing.T, s *stand.Stand, cluster, api, node string) *client
 func (c *clients) end(t *testing.T) (failed map[string][]call, missed []int) {
 	t.Helper()
 	failed = map[string][]call{}
+	c.pressure.during(c.s, "this machine meanwhile", c.began, time.Now())
 	for _, one := range c.callers() {
 		calls, bad := one.end(c.s)
 		failed[one.name] = bad
+		if len(bad) > 0 {
+			last := bad[len(bad)-1]
+			c.pressure.during(c.s, "this machine while calls had no answer", bad[0].began, last.began.Add(last.took))
+		}
 		if calls < 10 {
 			t.Errorf("%s was called %d times only", one.name, calls)
 		}
