@@ -22,6 +22,15 @@ func Rights() []byte {
 	return data
 }
 
+// AuditPolicy says which requests an API server logs.
+func AuditPolicy() []byte {
+	data, err := manifests.ReadFile("manifests/audit-policy.yaml")
+	if err != nil {
+		panic(err) // embedded: it is there
+	}
+	return data
+}
+
 // CoreDNSParams fill the manifest of CoreDNS. Values come from a validated deploy.yaml.
 type CoreDNSParams struct {
 	Image    string // with tag

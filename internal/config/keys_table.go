@@ -210,6 +210,8 @@ func ownKeys() []Key {
 		{Path: "eggo", Kind: Map, Example: "#"},
 		{Path: "eggo.hostname", Kind: Choice, Choices: []string{"keep", "set"}, Default: "keep",
 			to: eggo(func(e *Eggo) any { return &e.Hostname })},
+		{Path: "eggo.etcd-user", Kind: Choice, Choices: []string{"etcd", "root"}, Default: "etcd",
+			to: eggo(func(e *Eggo) any { return &e.EtcdUser })},
 		{Path: "eggo.sudo-password", Kind: Secret, Wizard: Place{"login", 4},
 			Applies: func(get func(string) string) bool { return get("username") != "root" },
 			to:      eggo(func(e *Eggo) any { return &e.SudoPassword })},

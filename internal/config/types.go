@@ -172,6 +172,7 @@ type Package struct {
 // Eggo is the optional top-level map "eggo:" with the keys that are our own.
 type Eggo struct {
 	Hostname         string // keep (default), set
+	EtcdUser         string // etcd (default), root
 	SudoPassword     string
 	PasswordFrom     string // "", prompt, env:NAME, file:PATH
 	SudoPasswordFrom string

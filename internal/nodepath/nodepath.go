@@ -182,7 +182,7 @@ func kubernetesFiles() []string {
 	return []string{
 		"pki", "manifests", "admin.conf", "controller-manager.conf", "scheduler.conf", "kubelet.conf",
 		"bootstrap-kubelet.conf", "kube-proxy.conf",
-		"kubelet.yaml", "kube-proxy.yaml", "encryption-config.yaml",
+		"kubelet.yaml", "kube-proxy.yaml", "encryption-config.yaml", "audit-policy.yaml",
 	}
 }
 

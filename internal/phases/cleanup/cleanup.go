@@ -130,7 +130,7 @@ func (r *Cleanup) Steps(n config.Node, o Options) []*engine.Step {
 	undone("services", "unit")
 	undone("ports", "port", "zonefile")
 	undone("packages", "package", "rpm")
-	undone("files", "file", "block", "sysctl", "module", "hostname")
+	undone("files", "file", "block", "sysctl", "module", "hostname", "mode", "user", "group")
 	add("reload", func(ctx context.Context, nd *node.Node, recs []node.Record) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.reload"),
 			Script: "systemctl daemon-reload\nsystemctl reset-failed 2>/dev/null || true\n"})

@@ -73,6 +73,11 @@ func SecretFile(path string, data []byte) node.File {
 	return node.File{Path: path, Mode: 0o600, Data: data, Secret: true}
 }
 
+// RootFile is a file that root alone reads; what it says is no secret.
+func RootFile(path string, data []byte) node.File {
+	return node.File{Path: path, Mode: 0o600, Data: data}
+}
+
 // PlainFile is a file that everybody may read.
 func PlainFile(path string, data []byte) node.File {
 	return node.File{Path: path, Mode: 0o644, Data: data}

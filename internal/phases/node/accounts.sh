@@ -20,13 +20,13 @@ newcomers() {
   accounts | grep -vxF -f "$D/accounts" | while read -r k a; do rec "$k" "$a" absent; done || :
   rm -f "$D/accounts"
 }
-# expel: they go after the packages. One that somebody has taken into use is kept, and said.
+# expel: they go after the packages; those that we made for a service of ours (account.sh) stay. One that somebody has taken into use is kept, and said.
 expel() {
   newcomers
-  awk -F'\t' '$1=="user" {print $2}' "$R" | while read -r a; do
+  awk -F'\t' '$1=="user" && $3!="eggo" {print $2}' "$R" | while read -r a; do
     ! grep -q "^$a:" /etc/passwd || userdel "$a" >/dev/null 2>&1 || keep "user $a"
   done
-  awk -F'\t' '$1=="group" {print $2}' "$R" | while read -r a; do
+  awk -F'\t' '$1=="group" && $3!="eggo" {print $2}' "$R" | while read -r a; do
     case $(grep "^$a:" /etc/group || :) in
     '') ;;
     *:) groupdel "$a" >/dev/null 2>&1 || keep "group $a" ;;

@@ -144,7 +144,7 @@ func (n *Node) must(ctx context.Context, cmd shell.Command) (shell.Result, error
 // line, so that it chooses among these and no others.
 func scriptFault(code string) bool {
 	switch code {
-	case "node.file-exists", "node.module", "node.no-binary", "node.short-write", "node.torn-block", "node.unsafe-dir",
+	case "node.account", "node.file-exists", "node.module", "node.no-binary", "node.short-write", "node.torn-block", "node.unsafe-dir",
 		"node.unsafe-versions", "node.version-linked", "packages.locked":
 		return true
 	}
@@ -246,6 +246,8 @@ type Service struct {
 	Files []File // the unit's own file or drop-in among them
 	// Binaries are those of the bundle that the service executes.
 	Binaries []Binary
+	// Account is whom it runs as; nil is root.
+	Account *Account
 	// Tables: the service makes packet filter tables; those that are not there before are recorded.
 	Tables bool
 	// Reload: while it runs, what differs beside the unit's own file takes effect by a reload.
@@ -316,6 +318,9 @@ func (n *Node) Prepare(ctx context.Context, s Service) error {
 		if _, err := n.Change(ctx, Change{Desc: event.M("change.tables"), Script: "tables\n"}); err != nil {
 			return err
 		}
+	}
+	if err := n.ensureAccount(ctx, s.Account); err != nil {
+		return err
 	}
 	_, err := n.Put(ctx, s.Files)
 	return err

@@ -144,6 +144,10 @@ func undo(r Record, purge bool) string {
 		return "zonefile " + k + "\n"
 	case "hostname":
 		return fmt.Sprintf("rename %s %s\n", shell.Quote(r.Was), k)
+	case "user", "group":
+		return undoAccount(r)
+	case "mode":
+		return fmt.Sprintf("[ ! -d %[1]s ] || chmod %[2]s %[1]s\n", k, shell.Quote(r.Was))
 	case "block":
 		return "if [ -e " + k + " ]; then block " + k + " </dev/null; fi\n"
 	}

@@ -35,7 +35,7 @@ var tools = []string{"sh", "awk", "sed", "grep", "head", "tail", "stat", "sha256
 	"touch", "tee", "dd", "env", "bash", "realpath", "readlink", "base64"}
 
 // small are the fakes that share a file.
-var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync", "userdel", "groupdel"}
+var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync", "userdel", "groupdel", "useradd", "id"}
 
 // absolute finds the paths of a script that are the node's own. A path that follows a letter, a variable or a closing
 // brace is the rest of another one.

@@ -3,7 +3,9 @@ package systemd
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -19,9 +21,17 @@ type Unit struct {
 	Type        string        // "" is simple
 	StopTimeout time.Duration // 0 is systemd's own; after it systemd kills
 	Environment []string      // files; one with a dash before it may be absent
+	// User is the account that the program runs as; "" is root. It reads neither Environment nor Credentials: systemd
+	// does, as root.
+	User        string
+	Credentials map[string]string // files that the program finds by these names in CredentialsDir
+	Before      []string          // commands that root runs before each start
 	Program     string
 	Flags       map[string]string
 }
+
+// CredentialsDir is where a unit's program finds what Credentials names.
+func CredentialsDir(unit string) string { return "/run/credentials/" + unit }
 
 // Render is the text of the unit.
 func (u Unit) Render() []byte {
@@ -41,8 +51,17 @@ func (u Unit) Render() []byte {
 	if u.StopTimeout > 0 {
 		fmt.Fprintf(&b, "TimeoutStopSec=%d\n", int(math.Ceil(u.StopTimeout.Seconds())))
 	}
+	if u.User != "" {
+		b.WriteString("User=" + u.User + "\nGroup=" + u.User + "\nUMask=0077\nNoNewPrivileges=yes\n")
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.Credentials)) {
+		b.WriteString("LoadCredential=" + unitLine(name+":"+u.Credentials[name]) + "\n")
+	}
 	for _, f := range u.Environment {
 		b.WriteString("EnvironmentFile=" + unitLine(f) + "\n")
+	}
+	for _, c := range u.Before {
+		b.WriteString("ExecStartPre=+" + unitLine(c) + "\n")
 	}
 	b.WriteString("ExecStart=" + ExecPath(u.Program))
 	names := make([]string, 0, len(u.Flags))

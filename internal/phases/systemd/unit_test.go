@@ -40,6 +40,27 @@ WantedBy=multi-user.target
 	}
 }
 
+// A program that is not root has its files from root.
+func TestAUnitOfAnAccountOfItsOwn(t *testing.T) {
+	u := Unit{Description: "a store", Program: "/usr/local/bin/store", Environment: []string{"/etc/store.conf"},
+		User: "store", Credentials: map[string]string{"b.key": "/etc/pki/b.key", "a.crt": "/etc/pki/a.crt"},
+		Before: []string{"chown -Rh store:store /var/lib/store/100%"}}
+	want := `[Service]
+User=store
+Group=store
+UMask=0077
+NoNewPrivileges=yes
+LoadCredential=a.crt:/etc/pki/a.crt
+LoadCredential=b.key:/etc/pki/b.key
+EnvironmentFile=/etc/store.conf
+ExecStartPre=+chown -Rh store:store /var/lib/store/100%%
+ExecStart=/usr/local/bin/store
+`
+	if got := string(u.Render()); !strings.Contains(got, want) {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
 func TestAWordOfExecStart(t *testing.T) {
 	for in, want := range map[string]string{
 		"--a=b": "--a=b", "100%": "100%%", "$HOME": "$$HOME", "${X}": "$${X}", "a b": `"a b"`, "a\tb": `"a\x09b"`,

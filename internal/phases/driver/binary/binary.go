@@ -76,11 +76,14 @@ func Executes(cluster *config.Cluster, n config.Node) []string {
 // Images implements driver.Driver: services need none.
 func (r *Binary) Images(config.Node, *bundle.Manifest) []string { return nil }
 
-// Trees are those of the configuration and of etcd's data.
+// Trees are those of the configuration, of the audit logs and of etcd's data.
 func (r *Binary) Trees(n config.Node) []node.Tree {
 	out := []node.Tree{{Path: kubeDir, Mode: 0o755}}
+	if n.Has(bundle.ControlPlane) {
+		out = append(out, node.Tree{Path: auditDir, Mode: 0o700})
+	}
 	if n.Has(bundle.Etcd) {
-		out = append(out, node.Tree{Path: etcdTree, Mode: 0o700})
+		out = append(out, node.Tree{Path: etcdTree, Mode: 0o711})
 	}
 	return out
 }

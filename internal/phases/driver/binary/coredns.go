@@ -31,7 +31,7 @@ func (r *Binary) corednsService(n config.Node) (node.Service, error) {
 		After: []string{"network-online.target", "kube-apiserver.service"}, Wants: []string{"network-online.target"},
 		Program: r.DNSProgram(n, r.BundleOf(n).Manifest()), Flags: map[string]string{"conf": corefile}}
 	return node.Service{Unit: "coredns.service", Binaries: r.Binaries(n, "coredns"), Files: []node.File{
-		layout.PlainFile(corefile, []byte(b.String())), layout.SecretFile(corednsConf, conf),
-		layout.PlainFile(layout.UnitDir+"coredns.service", u.Render()),
+		layout.RootFile(corefile, []byte(b.String())), layout.SecretFile(corednsConf, conf),
+		layout.RootFile(layout.UnitDir+"coredns.service", u.Render()),
 	}}, nil
 }

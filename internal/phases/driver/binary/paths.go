@@ -13,6 +13,10 @@ const (
 	// servingCert is what a kubelet with serverTLSBootstrap serves with, clientCert what it has joined with.
 	servingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
 	clientCert  = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+	// auditPolicy says which requests an API server logs, and auditDir has its logs.
+	auditPolicy = kubeDir + "/audit-policy.yaml"
+	auditDir    = "/var/log/kubernetes/audit"
+	auditLog    = auditDir + "/audit.log"
 	corefile    = "/etc/eggo/coredns/Corefile"
 	corednsConf = "/etc/eggo/coredns/kubeconfig"
 )

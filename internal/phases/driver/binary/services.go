@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
@@ -19,7 +20,7 @@ import (
 func (r *Binary) Flags(c driver.Component, n config.Node) map[string]string {
 	switch c {
 	case driver.APIServer:
-		return r.apiserverFlags(n)
+		return r.apiserverFlags(n, nil)
 	case driver.ControllerManager:
 		return r.controllerManagerFlags()
 	}
@@ -39,13 +40,14 @@ func (r *Binary) Files(c driver.Component, n config.Node) ([]node.File, error) {
 	return r.schedulerFiles()
 }
 
-func (r *Binary) apiserverFlags(n config.Node) map[string]string {
+// apiserverFlags are those of an API server with a driver's own among them.
+func (r *Binary) apiserverFlags(n config.Node, own map[string]string) map[string]string {
 	var etcds []string
 	for _, m := range r.Cluster.With(bundle.Etcd) {
 		etcds = append(etcds, layout.HTTPSURL(m.IP.String(), 2379))
 	}
 	p := pkiDir + "/"
-	return r.override("kube-apiserver", map[string]string{
+	flags := hardened(map[string]string{
 		"advertise-address": n.IP.String(), "secure-port": "6443", "allow-privileged": "true",
 		"authorization-mode":       "Node,RBAC",
 		"enable-admission-plugins": "NodeRestriction", "enable-bootstrap-token-auth": "true",
@@ -66,36 +68,40 @@ func (r *Binary) apiserverFlags(n config.Node) map[string]string {
 		"proxy-client-key-file":          p + "front-proxy-client.key",
 		"encryption-provider-config":     encryptionConf,
 		"request-timeout":                r.Cluster.APIServerTimeout.String(),
+		"service-account-lookup":         "true",
 		flagStopDelay:                    defaultStopDelay, flagWatchGrace: "5s",
 	})
+	maps.Copy(flags, own)
+	return r.override("kube-apiserver", flags)
 }
 
 func (r *Binary) apiserverFiles(n config.Node) []node.File {
 	leaf, p := r.PKI().Nodes[n.Name], pkiDir+"/"
 	return []node.File{
-		layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert), layout.PlainFile(p+"etcd/ca.crt", r.PKI().EtcdCA.Cert),
-		layout.PlainFile(p+"front-proxy-ca.crt", r.PKI().FrontProxyCA.Cert),
-		layout.PlainFile(p+"apiserver.crt", leaf.APIServer.Cert),
+		layout.RootFile(p+"ca.crt", r.PKI().CA.Cert), layout.RootFile(p+"etcd/ca.crt", r.PKI().EtcdCA.Cert),
+		layout.RootFile(p+"front-proxy-ca.crt", r.PKI().FrontProxyCA.Cert),
+		layout.RootFile(p+"apiserver.crt", leaf.APIServer.Cert),
 		layout.SecretFile(p+"apiserver.key", leaf.APIServer.Key),
-		layout.PlainFile(p+"apiserver-etcd-client.crt", r.PKI().APIServerEtcdClient.Cert),
+		layout.RootFile(p+"apiserver-etcd-client.crt", r.PKI().APIServerEtcdClient.Cert),
 		layout.SecretFile(p+"apiserver-etcd-client.key", r.PKI().APIServerEtcdClient.Key),
-		layout.PlainFile(p+"apiserver-kubelet-client.crt", r.PKI().APIServerKubeletClient.Cert),
+		layout.RootFile(p+"apiserver-kubelet-client.crt", r.PKI().APIServerKubeletClient.Cert),
 		layout.SecretFile(p+"apiserver-kubelet-client.key", r.PKI().APIServerKubeletClient.Key),
-		layout.PlainFile(p+"front-proxy-client.crt", r.PKI().FrontProxyClient.Cert),
+		layout.RootFile(p+"front-proxy-client.crt", r.PKI().FrontProxyClient.Cert),
 		layout.SecretFile(p+"front-proxy-client.key", r.PKI().FrontProxyClient.Key),
-		layout.PlainFile(p+"sa.pub", r.PKI().ServiceAccount.Public),
+		layout.RootFile(p+"sa.pub", r.PKI().ServiceAccount.Public),
 		layout.SecretFile(p+"sa.key", r.PKI().ServiceAccount.Private),
 		layout.SecretFile(encryptionConf, r.PKI().EncryptionConfig),
 	}
 }
 
 func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
-	flags := r.apiserverFlags(n)
+	flags := r.apiserverFlags(n, auditFlags())
 	u := systemd.Unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"},
 		Wants: []string{"network-online.target"},
 		Type:  "notify", StopTimeout: stopTimeout(flags), Program: r.ProgramPath(n, "kube-apiserver"), Flags: flags}
 	return node.Service{Unit: "kube-apiserver.service", Binaries: r.Binaries(n, "kube-apiserver"),
-		Files: append(r.apiserverFiles(n), layout.PlainFile(layout.UnitDir+"kube-apiserver.service", u.Render()))}, nil
+		Files: append(r.apiserverFiles(n), layout.RootFile(auditPolicy, assets.AuditPolicy()),
+			layout.RootFile(layout.UnitDir+"kube-apiserver.service", u.Render()))}, nil
 }
 
 // override is Override for a component of the control plane, which may have to run as an older minor.
@@ -139,7 +145,7 @@ func duration(s string) time.Duration {
 func (r *Binary) controllerManagerFlags() map[string]string {
 	// ca-signing.crt is ca.crt without a chain, for the one who signs takes a single certificate.
 	p, c := pkiDir+"/", controllerManagerConf
-	return r.override("kube-controller-manager", map[string]string{
+	return r.override("kube-controller-manager", hardened(map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
 		"client-ca-file": p + "ca.crt", "root-ca-file": p + "ca.crt",
 		"requestheader-client-ca-file": p + "front-proxy-ca.crt",
@@ -149,14 +155,14 @@ func (r *Binary) controllerManagerFlags() map[string]string {
 		"service-cluster-ip-range": r.Cluster.ServiceCIDR.String(),
 		"cluster-name":             r.Cluster.Name, "controllers": "*,bootstrapsigner,tokencleaner",
 		"leader-elect": "true",
-	})
+	}))
 }
 
 func (r *Binary) controllerManagerFiles() ([]node.File, error) {
 	conf, err := r.Kubeconfig(layout.LocalAPI, "system:kube-controller-manager", r.PKI().ControllerManager)
 	p := pkiDir + "/"
 	return []node.File{
-		layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert), layout.PlainFile(p+"ca-signing.crt", r.PKI().CA.Signing()),
+		layout.RootFile(p+"ca.crt", r.PKI().CA.Cert), layout.RootFile(p+"ca-signing.crt", r.PKI().CA.Signing()),
 		layout.SecretFile(p+"ca.key", r.PKI().CA.Key), layout.SecretFile(controllerManagerConf, conf),
 	}, err
 }
@@ -166,15 +172,15 @@ func (r *Binary) controllerManagerService(n config.Node) (node.Service, error) {
 		Program: r.ProgramPath(n, "kube-controller-manager"), Flags: r.controllerManagerFlags()}
 	files, err := r.controllerManagerFiles()
 	return node.Service{Unit: "kube-controller-manager.service", Binaries: r.Binaries(n, "kube-controller-manager"),
-		Files: append(files, layout.PlainFile(layout.UnitDir+"kube-controller-manager.service", u.Render()))}, err
+		Files: append(files, layout.RootFile(layout.UnitDir+"kube-controller-manager.service", u.Render()))}, err
 }
 
 func (r *Binary) schedulerFlags() map[string]string {
 	c := schedulerConf
-	return r.override("kube-scheduler", map[string]string{
+	return r.override("kube-scheduler", hardened(map[string]string{
 		"kubeconfig": c, "authentication-kubeconfig": c, "authorization-kubeconfig": c, "bind-address": "127.0.0.1",
 		"leader-elect": "true",
-	})
+	}))
 }
 
 func (r *Binary) schedulerFiles() ([]node.File, error) {
@@ -187,7 +193,7 @@ func (r *Binary) schedulerService(n config.Node) (node.Service, error) {
 		Program: r.ProgramPath(n, "kube-scheduler"), Flags: r.schedulerFlags()}
 	files, err := r.schedulerFiles()
 	return node.Service{Unit: "kube-scheduler.service", Binaries: r.Binaries(n, "kube-scheduler"),
-		Files: append(files, layout.PlainFile(layout.UnitDir+"kube-scheduler.service", u.Render()))}, err
+		Files: append(files, layout.RootFile(layout.UnitDir+"kube-scheduler.service", u.Render()))}, err
 }
 
 // document renders a component's configuration, keys sorted.
@@ -225,8 +231,8 @@ func (r *Binary) proxyService(n config.Node) (node.Service, error) {
 	return node.Service{Unit: "kube-proxy.service", Binaries: r.Binaries(n, "kube-proxy"), Tables: true,
 		Files: []node.File{
 			layout.SecretFile(kubeDir+"/kube-proxy.conf", conf),
-			layout.PlainFile(kubeDir+"/kube-proxy.yaml", text),
-			layout.PlainFile(layout.UnitDir+"kube-proxy.service", u.Render()),
+			layout.RootFile(kubeDir+"/kube-proxy.yaml", text),
+			layout.RootFile(layout.UnitDir+"kube-proxy.service", u.Render()),
 		}}, nil
 }
 
@@ -246,16 +252,18 @@ func (r *Binary) kubeletService(n config.Node) (node.Service, error) {
 		"clusterDNS":    []string{r.Cluster.DNSAddr.String()}, "clusterDomain": r.Cluster.DNSDomain,
 		"cgroupDriver": "systemd", "containerRuntimeEndpoint": r.RuntimeEndpoint(), "rotateCertificates": true,
 		"resolvConf": r.Fact(n.Name).Resolv, "healthzBindAddress": "127.0.0.1", "healthzPort": 10248,
+		"seccompDefault": true, "podPidsLimit": podPids, "enableProfilingHandler": false,
+		"tlsMinVersion": tlsMin, "tlsCipherSuites": cipherSuites(),
 	}
 	if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) {
 		doc["registerWithTaints"] = []map[string]any{{"key": layout.LabelControlPlane, "effect": "NoSchedule"}}
 	}
-	files := []node.File{layout.PlainFile(p+"ca.crt", r.PKI().CA.Cert)}
+	files := []node.File{layout.RootFile(p+"ca.crt", r.PKI().CA.Cert)}
 	if r.Cluster.KubeletServing {
 		doc["serverTLSBootstrap"] = true
 	} else {
 		doc["tlsCertFile"], doc["tlsPrivateKeyFile"] = p+"kubelet.crt", p+"kubelet.key"
-		files = append(files, layout.PlainFile(p+"kubelet.crt", leaf.Kubelet.Cert),
+		files = append(files, layout.RootFile(p+"kubelet.crt", leaf.Kubelet.Cert),
 			layout.SecretFile(p+"kubelet.key", leaf.Kubelet.Key))
 	}
 	if !r.Fact(n.Name).Cgroup2 && config.Minor(r.BundleOf(n).Manifest().Kubernetes) >= cgroup1Field {
@@ -271,7 +279,7 @@ func (r *Binary) kubeletService(n config.Node) (node.Service, error) {
 			"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf,
 			"bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
 		})}
-	files = append(files, layout.PlainFile(kubeDir+"/kubelet.yaml", text),
-		layout.PlainFile(layout.UnitDir+"kubelet.service", u.Render()))
+	files = append(files, layout.RootFile(kubeDir+"/kubelet.yaml", text),
+		layout.RootFile(layout.UnitDir+"kubelet.service", u.Render()))
 	return node.Service{Unit: "kubelet.service", Binaries: r.Binaries(n, "kubelet"), Tables: true, Files: files}, nil
 }
