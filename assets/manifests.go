@@ -38,6 +38,8 @@ type CoreDNSParams struct {
 	Address  string // of the Service kube-dns
 	Replicas int
 	Forward  bool // ask the node's resolvers for other names
+	// Upstreams are asked for other names instead.
+	Upstreams []string
 }
 
 // What may stand in the manifest; regular expressions, for the values end up in YAML and in a Corefile, which has a
@@ -57,6 +59,11 @@ func (p CoreDNSParams) check() error {
 	}
 	if _, err := netip.ParseAddr(p.Address); err != nil {
 		return fmt.Errorf("the address of the cluster's DNS: %w", err)
+	}
+	for _, u := range p.Upstreams {
+		if _, err := netip.ParseAddr(u); err != nil {
+			return fmt.Errorf("a server that CoreDNS forwards to: %w", err)
+		}
 	}
 	if p.Replicas < 1 {
 		return fmt.Errorf("%d replicas", p.Replicas)

@@ -151,6 +151,23 @@ func TestForwardingOnlyWhereThereIsSomebodyToAsk(t *testing.T) {
 	}
 }
 
+// Servers of deploy.yaml stand in the place of those of the nodes, also where the nodes have none.
+func TestForwardingToServersOfTheFile(t *testing.T) {
+	for _, forward := range []bool{true, false} {
+		p := params()
+		p.Forward, p.Upstreams = forward, []string{"192.0.2.53", "192.0.2.54"}
+		stream, err := CoreDNS(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		corefile := objects(t, stream)["ConfigMap/coredns"].(*corev1.ConfigMap).Data["Corefile"]
+		if !strings.Contains(corefile, "    forward . 192.0.2.53 192.0.2.54 {\n") ||
+			strings.Contains(corefile, "resolv.conf") {
+			t.Errorf("forward %v:\n%s", forward, corefile)
+		}
+	}
+}
+
 func TestNoValueChangesTheManifest(t *testing.T) {
 	for name, change := range map[string]func(*CoreDNSParams){
 		"a Corefile in the domain": func(p *CoreDNSParams) { p.Domain = "x {\n}\n. {\nforward . 192.0.2.1\n}" },
@@ -160,6 +177,7 @@ func TestNoValueChangesTheManifest(t *testing.T) {
 		"YAML in the image":        func(p *CoreDNSParams) { p.Image = "x\"\n        command: [sh]" },
 		"an empty image":           func(p *CoreDNSParams) { p.Image = "" },
 		"YAML in the address":      func(p *CoreDNSParams) { p.Address = "10.0.0.1\n  type: NodePort" },
+		"a Corefile in a server":   func(p *CoreDNSParams) { p.Upstreams = []string{"192.0.2.53 {\n}\n"} },
 		"no replicas":              func(p *CoreDNSParams) { p.Replicas = 0 },
 	} {
 		p := params()

@@ -25,6 +25,7 @@ func (l *loader) check() {
 	l.checkAges()
 	l.checkRegistries()
 	l.checkEngine()
+	l.checkUpstreams()
 }
 
 func (l *loader) where(key string) position { return nearest(l.given, key) }

@@ -232,6 +232,8 @@ func ownKeys() []Key {
 			Of: "<login>", read: by((*loader).logins), schema: byName},
 		{Path: "eggo.bundles", Kind: List, rule: ruleLocalPath, Wizard: Place{"bundle", 0},
 			read: by((*loader).moreBundles)},
+		{Path: "eggo.dns-upstreams", Kind: List, Example: "[192.0.2.53]", Of: string(Address),
+			read: by((*loader).dnsUpstreams)},
 	}
 }
 

@@ -101,6 +101,15 @@ type DNS struct {
 	Replicas     int
 }
 
+// Upstreams are the addresses that CoreDNS forwards to, as text; none: those of the node's resolv.conf.
+func (c *Cluster) Upstreams() []string {
+	var out []string
+	for _, a := range c.Eggo.DNSUpstreams {
+		out = append(out, a.String())
+	}
+	return out
+}
+
 // IsBinary says whether CoreDNS runs as a service of every control plane.
 func (d DNS) IsBinary() bool { return d.Type == "binary" }
 
@@ -182,6 +191,7 @@ type Eggo struct {
 	Machines         map[string]Login // of machines that are logged in to in another way than the others, by name
 	// SSHLegacyAlgorithms allows SHA-1 in key exchange, host keys, signatures and MACs.
 	SSHLegacyAlgorithms bool
+	DNSUpstreams        []netip.Addr // that CoreDNS forwards to; none: those of the node's resolv.conf
 }
 
 // Bastion is one hop on the way to every machine, in the order from the jump host outward. What it does not say of

@@ -68,13 +68,16 @@ func (r *Addons) corednsManifest() ([]byte, error) {
 	b := r.BundleOf(r.Cluster.With(bundle.ControlPlane)[0])
 	return assets.CoreDNS(assets.CoreDNSParams{
 		Image: r.DNSImage(b.Manifest()), Domain: r.Cluster.DNSDomain, Address: r.Cluster.DNSAddr.String(),
-		Replicas: r.Cluster.DNS.Replicas, Forward: r.anyNameserver(),
+		Replicas: r.Cluster.DNS.Replicas, Forward: r.anyNameserver(), Upstreams: r.Cluster.Upstreams(),
 	})
 }
 
-// anyNameserver says whether CoreDNS has somebody to ask for other names: every node's resolv.conf names a server that
-// is not the node itself. Else forwarding would loop.
+// anyNameserver says whether CoreDNS has somebody to ask for other names: deploy.yaml names servers, or every node's
+// resolv.conf names one that is not the node itself. Else forwarding would loop.
 func (r *Addons) anyNameserver() bool {
+	if len(r.Cluster.Eggo.DNSUpstreams) > 0 {
+		return true
+	}
 	for _, n := range nodes.Kubelets(r.Cluster) {
 		if !r.Skipped(n.Name) && !r.Fact(n.Name).Nameserver {
 			return false

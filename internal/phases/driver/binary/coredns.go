@@ -23,8 +23,12 @@ func (r *Binary) corednsService(n config.Node) (node.Service, error) {
 			"in-addr.arpa ip6.arpa {\n        kubeconfig %s\n        pods insecure\n"+
 			"        fallthrough in-addr.arpa ip6.arpa\n        ttl 30\n    }\n    prometheus %s\n", layout.DNSPort,
 		n.IP, r.Cluster.DNSDomain, corednsConf, net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)))
-	if f := r.Fact(n.Name); f.Nameserver && f.Resolv != "" {
-		fmt.Fprintf(&b, "    forward . %s {\n        max_concurrent 1000\n    }\n", f.Resolv)
+	upstreams := r.Cluster.Upstreams()
+	if f := r.Fact(n.Name); len(upstreams) == 0 && f.Nameserver && f.Resolv != "" {
+		upstreams = []string{f.Resolv}
+	}
+	if len(upstreams) > 0 {
+		fmt.Fprintf(&b, "    forward . %s {\n        max_concurrent 1000\n    }\n", strings.Join(upstreams, " "))
 	}
 	b.WriteString("    cache 30\n    loop\n    reload\n    loadbalance\n}\n")
 	u := systemd.Unit{Description: "CoreDNS, the names of the cluster",

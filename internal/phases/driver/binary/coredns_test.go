@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -38,5 +39,14 @@ func TestCoreDNSAsAService(t *testing.T) {
 	r.Fact("m1").Nameserver = false
 	if s, err = r.service(driver.CoreDNS, n); strings.Contains(fileOf(t, s, err, "Corefile"), "forward") {
 		t.Error("it would ask itself")
+	}
+	r.Cluster.Eggo.DNSUpstreams = []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("192.0.2.54")}
+	for _, own := range []bool{true, false} {
+		r.Fact("m1").Nameserver = own
+		s, err = r.service(driver.CoreDNS, n)
+		if conf := fileOf(t, s, err, "Corefile"); !strings.Contains(conf, "    forward . 192.0.2.53 192.0.2.54 {\n") ||
+			strings.Contains(conf, "resolv.conf") {
+			t.Errorf("the servers of deploy.yaml:\n%s", conf)
+		}
 	}
 }
