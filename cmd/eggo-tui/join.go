@@ -30,6 +30,8 @@ type joinOptions struct {
 	arch  string
 	name  string
 	port  int
+
+	labels, taints []string
 }
 
 func newJoinCmd(env *environment) *cobra.Command {
@@ -61,7 +63,9 @@ func (o *joinOptions) machineFlags(cmd *cobra.Command, env *environment) {
 	f.StringVarP(&o.arch, "arch", "a", "", p.T("cli.join.arch"))
 	f.StringVarP(&o.name, "name", "n", "", p.T("cli.join.name"))
 	f.IntVarP(&o.port, "port", "p", 22, p.T("cli.join.port"))
-	for _, flag := range []string{"type", "arch", "name", "port"} {
+	f.StringArrayVar(&o.labels, "label", nil, p.T("cli.join.label"))
+	f.StringArrayVar(&o.taints, "taint", nil, p.T("cli.join.taint"))
+	for _, flag := range []string{"type", "arch", "name", "port", "label", "taint"} {
 		cmd.MarkFlagsMutuallyExclusive("file", flag)
 	}
 }
@@ -79,8 +83,8 @@ func join(ctx context.Context, env *environment, o joinOptions, args []string) e
 // request is what the flags ask for.
 func (o *joinOptions) request(ctx context.Context, env *environment, args []string) (q request.Join, err error) {
 	q.List = o.list
-	q.Logins = map[string]request.Login{}
-	if q.Nodes, err = o.machines(ctx, env, args, q.Logins); err != nil {
+	q.Logins, q.Settings = map[string]request.Login{}, map[string]config.NodeSettings{}
+	if q.Nodes, err = o.machines(ctx, env, args, &q); err != nil {
 		return q, err
 	}
 	if o.id, err = operation.OnlyCluster(ctx, stateStore(env, o.state), o.id); err != nil {
@@ -90,10 +94,10 @@ func (o *joinOptions) request(ctx context.Context, env *environment, args []stri
 	return q, err
 }
 
-// machines are those of the command line, or of the file. What was not said is zero. Logins that were said of them are
-// put in the map, by address.
+// machines are those of the command line, or of the file. What was not said is zero. Logins, labels and taints that
+// were said of them are put in the request, by address.
 func (o joinOptions) machines(
-	ctx context.Context, env *environment, args []string, logins map[string]request.Login,
+	ctx context.Context, env *environment, args []string, q *request.Join,
 ) ([]config.Node, error) {
 	usage := func(code string, kv ...string) error {
 		return event.NewFault(event.ClassUsage, "join."+code, nil, kv...)
@@ -107,9 +111,15 @@ func (o joinOptions) machines(
 			return nil, event.NewFault(event.ClassUsage, "config.unreadable", err, "file", o.list)
 		}
 		if ownLists.Match(data) {
-			return config.LoadNodes(data, o.list)
+			nodes, said, err := config.LoadNodes(data, o.list)
+			for _, n := range nodes {
+				if s, is := said[n.Name]; is && n.Name != "" {
+					q.Settings[n.IP.String()] = s
+				}
+			}
+			return nodes, err
 		}
-		return o.read(ctx, env, string(data), logins)
+		return o.read(ctx, env, string(data), q.Logins)
 	}
 	if len(args) == 0 {
 		return nil, usage("nobody")
@@ -125,7 +135,7 @@ func (o joinOptions) machines(
 			roles = append(roles, role)
 		}
 	}
-	out, err := o.read(ctx, env, strings.Join(args, "\n"), logins)
+	out, err := o.read(ctx, env, strings.Join(args, "\n"), q.Logins)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +149,35 @@ func (o joinOptions) machines(
 			out[i].Roles = roles
 		}
 	}
-	return out, nil
+	return out, o.settings(out, q)
+}
+
+// settings puts the labels and taints of the command line in the request, for every node.
+func (o joinOptions) settings(nodes []config.Node, q *request.Join) error {
+	s := config.NodeSettings{}
+	for _, text := range o.labels {
+		key, value, code := config.LabelOf(text)
+		if code != "" {
+			return event.NewFault(event.ClassUsage, code, nil, "key", "--label", "value", text)
+		}
+		if s.Labels == nil {
+			s.Labels = map[string]string{}
+		}
+		s.Labels[key] = value
+	}
+	for _, text := range o.taints {
+		t, code := config.TaintOf(text)
+		if code != "" {
+			return event.NewFault(event.ClassUsage, code, nil, "key", "--taint", "value", text)
+		}
+		s.Taints = append(s.Taints, t)
+	}
+	for _, n := range nodes {
+		if len(s.Labels)+len(s.Taints) > 0 {
+			q.Settings[n.IP.String()] = s
+		}
+	}
+	return nil
 }
 
 // ownLists begin a file with lists of a deploy.yaml, as the manual has it.

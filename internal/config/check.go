@@ -15,6 +15,7 @@ import (
 func (l *loader) check() {
 	l.checkSSH()
 	l.checkLogins()
+	l.checkNodeSettings()
 	l.checkNetworks()
 	l.checkEtcd()
 	l.checkBalancer()
@@ -24,6 +25,7 @@ func (l *loader) check() {
 	l.checkPackages()
 	l.checkAges()
 	l.checkRegistries()
+	l.checkPrivate()
 	l.checkEngine()
 	l.checkUpstreams()
 }

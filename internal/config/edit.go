@@ -89,7 +89,7 @@ func RemoveNodes(data []byte, file string, names []string) ([]byte, Problems, er
 			t.remove(key, n)
 		}
 	}
-	t.removeLogins(gone)
+	t.removeOwn(gone)
 	host, _, _ := net.SplitHostPort(was.Endpoint)
 	if key, value := t.pair("apiserver-endpoint"); value != nil && !isNull(value) {
 		for _, n := range gone {

@@ -62,6 +62,11 @@ func secretKey(c *Cluster) string {
 			return "eggo.machines"
 		}
 	}
+	for _, r := range c.Eggo.Registries {
+		if r.Password != "" {
+			return "eggo.registries"
+		}
+	}
 	return ""
 }
 
@@ -184,6 +189,12 @@ func (c *Cluster) resolvePaths(name string) error {
 		hops(l.Bastions)
 		logins[name] = &l
 	}
+	registries := map[string]*Registry{}
+	for host, r := range c.Eggo.Registries {
+		resolve(&r.CAPath, "")
+		sources = append(sources, &r.PasswordFrom)
+		registries[host] = &r
+	}
 	for _, p := range sources {
 		if strings.HasPrefix(*p, "file:") {
 			resolve(p, "file:")
@@ -191,6 +202,9 @@ func (c *Cluster) resolvePaths(name string) error {
 	}
 	for name, l := range logins {
 		c.Eggo.Machines[name] = *l
+	}
+	for host, r := range registries {
+		c.Eggo.Registries[host] = *r
 	}
 	if c.SSH.Password == "" && c.Eggo.PasswordFrom == "" && c.SSH.PrivateKeyPath == "" && homeErr == nil {
 		for _, key := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {

@@ -230,6 +230,12 @@ func ownKeys() []Key {
 			Wizard: Place{"login", 5}, read: by((*loader).bastion), schema: hops},
 		{Path: "eggo.machines", Kind: Block, Example: "{ worker1: { user: ops, private-key-path: ~/.ssh/other } }",
 			Of: "<login>", read: by((*loader).logins), schema: byName},
+		{Path: "eggo.registries", Kind: Block,
+			Example: "{ 'registry.example.com:5000': { username: eggo, password-from: prompt, ca-path: ~/ca.crt } }",
+			Of:      "<registry>", read: by((*loader).registries), schema: byName},
+		{Path: "eggo.nodes", Kind: Block,
+			Example: "{ worker1: { labels: { disk: ssd }, taints: ['dedicated=edge:NoSchedule'] } }",
+			Of:      "<node>", read: by((*loader).nodeSettings), schema: byName},
 		{Path: "eggo.bundles", Kind: List, rule: ruleLocalPath, Wizard: Place{"bundle", 0},
 			read: by((*loader).moreBundles)},
 		{Path: "eggo.dns-upstreams", Kind: List, Example: "[192.0.2.53]", Of: string(Address),
@@ -255,7 +261,7 @@ func shapes() []Key {
 			to: in(func(p *Port) any { return &p.Port })},
 		{Path: "<port>.protocol", Kind: Choice, Choices: []string{"tcp", "udp"}, Default: "tcp",
 			to: in(func(p *Port) any { return &p.Protocol })},
-	}, hopKeys(), ownLoginKeys())
+	}, hopKeys(), ownLoginKeys(), registryKeys(), nodeKeys())
 }
 
 func machineKeys(shape string) []Key {
@@ -315,6 +321,29 @@ func ownLoginKeys() []Key {
 			to: in(func(o *Login) any { return &o.SudoPasswordFrom })},
 		{Path: "<login>.bastion", Kind: Block, Of: "<hop>", schema: hops, read: func(l *loader, at any) reader {
 			return func(v val) { o := at.(*Login); o.Bastions, o.OwnBastions = l.bastions(v), true }
+		}},
+	}
+}
+
+func registryKeys() []Key {
+	return []Key{
+		{Path: "<registry>.username", Kind: Text, rule: ruleAccount,
+			to: in(func(r *Registry) any { return &r.Username })},
+		{Path: "<registry>.password", Kind: Secret, to: in(func(r *Registry) any { return &r.Password })},
+		{Path: "<registry>.password-from", Kind: Text, rule: ruleSource,
+			to: in(func(r *Registry) any { return &r.PasswordFrom })},
+		{Path: "<registry>.ca-path", Kind: Path, rule: ruleLocalBase,
+			to: in(func(r *Registry) any { return &r.CAPath })},
+	}
+}
+
+func nodeKeys() []Key {
+	return []Key{
+		{Path: "<node>.labels", Kind: Block, schema: labelValues, read: func(l *loader, at any) reader {
+			return l.labels(at.(*NodeSettings).Labels)
+		}},
+		{Path: "<node>.taints", Kind: List, rule: ruleTaint, read: func(l *loader, at any) reader {
+			return l.taints(&at.(*NodeSettings).Taints)
 		}},
 	}
 }

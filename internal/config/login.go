@@ -85,15 +85,16 @@ func (l *loader) checkLogins() {
 	}
 }
 
-// removeLogins takes the logins of machines out of eggo.machines.
-func (t *text) removeLogins(gone []Node) {
+// removeOwn takes what is said of machines by name out of eggo.machines and eggo.nodes.
+func (t *text) removeOwn(gone []Node) {
 	key, eggo := t.pair("eggo")
 	if eggo == nil || eggo.Kind != yaml.MappingNode {
 		return
 	}
 	for i := 0; i+1 < len(eggo.Content); i += 2 {
 		machines := eggo.Content[i+1]
-		if eggo.Content[i].Value != "machines" || machines.Kind != yaml.MappingNode {
+		if eggo.Content[i].Value != "machines" && eggo.Content[i].Value != "nodes" ||
+			machines.Kind != yaml.MappingNode {
 			continue
 		}
 		for _, n := range gone {
@@ -122,13 +123,7 @@ func AddLogins(data []byte, file string, logins map[string]Login) ([]byte, Probl
 	if was == nil {
 		return nil, problems, nil
 	}
-	key, eggo := t.pair("eggo")
-	if key == nil {
-		key, eggo = textNode("eggo"), &yaml.Node{}
-		t.after[key] = t.root.Content[len(t.root.Content)-2]
-		t.root.Content = append(t.root.Content, key, eggo)
-	}
-	machines := mapIn(asMap(eggo), "machines")
+	machines := mapIn(asMap(t.eggo()), "machines")
 	for _, name := range slices.Sorted(maps.Keys(logins)) {
 		own := mapIn(machines, name)
 		own.Style = yaml.FlowStyle
@@ -138,7 +133,6 @@ func AddLogins(data []byte, file string, logins map[string]Login) ([]byte, Probl
 			}
 		}
 	}
-	t.changed[key] = true
 	return t.result(file, was.Nodes)
 }
 
@@ -160,13 +154,4 @@ func asMap(n *yaml.Node) *yaml.Node {
 }
 
 // mapIn is the map of a key, which is made if it is not there.
-func mapIn(m *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(m.Content); i += 2 {
-		if m.Content[i].Value == key {
-			return asMap(m.Content[i+1])
-		}
-	}
-	n := asMap(&yaml.Node{})
-	m.Content = append(m.Content, textNode(key), n)
-	return n
-}
+func mapIn(m *yaml.Node, key string) *yaml.Node { return asMap(valueIn(m, key)) }

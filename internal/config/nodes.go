@@ -10,9 +10,9 @@ import (
 )
 
 // LoadNodes reads a file that has nothing but lists of machines, in the words of either layout (masters, workers,
-// nodes, etcds). What an entry does not say is zero: name, port, arch. A whole deploy.yaml is refused, for its other
-// keys would have no effect.
-func LoadNodes(data []byte, file string) ([]Node, error) {
+// nodes, etcds), and labels and taints of these by name, in eggo.nodes. What an entry does not say is zero: name, port,
+// arch. A whole deploy.yaml is refused, for its other keys would have no effect.
+func LoadNodes(data []byte, file string) ([]Node, map[string]NodeSettings, error) {
 	l := &loader{table: theTable(), file: file, lines: 1, given: map[string]position{}, once: map[string]val{},
 		c: &Cluster{}}
 	root := l.parse(data)
@@ -23,7 +23,12 @@ func LoadNodes(data []byte, file string) ([]Node, error) {
 		l.fields(val{node: root}, map[string]reader{
 			"masters": read(bundle.ControlPlane), "nodes": read(bundle.Worker), "workers": read(bundle.Worker),
 			"etcds": read(bundle.Etcd),
+			"eggo":  func(v val) { l.fields(v, map[string]reader{"nodes": l.nodeSettings}) },
 		})
+		for _, h := range l.hosts {
+			l.c.Nodes = append(l.c.Nodes, Node{Name: h.name, Roles: []bundle.Role{bundle.Worker}})
+		}
+		l.checkNodeSettings()
 	}
 	if f := l.problems.Sorted().Err(); f != nil {
 		p := l.problems.Sorted()[0]
@@ -33,7 +38,7 @@ func LoadNodes(data []byte, file string) ([]Node, error) {
 				break
 			}
 		}
-		return nil, p.Fault()
+		return nil, nil, p.Fault()
 	}
 	var out []Node
 	for _, h := range l.hosts {
@@ -45,9 +50,9 @@ func LoadNodes(data []byte, file string) ([]Node, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, event.NewFault(event.ClassUsage, "join.nobody", nil)
+		return nil, nil, event.NewFault(event.ClassUsage, "join.nobody", nil)
 	}
-	return out, nil
+	return out, l.c.Eggo.Nodes, nil
 }
 
 // joining reads a machine of which only the address has to be known.

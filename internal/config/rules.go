@@ -71,6 +71,7 @@ var (
 	ruleMirror     = rule{code: "config.mirror", ok: isMirror}
 	ruleRegistry   = rule{code: "config.registry", ok: isRegistry}
 	ruleSource     = rule{code: "config.secret-source", ok: isSecretSource}
+	ruleAccount    = pattern("config.account", 128, `[A-Za-z0-9._@$+/=~-]+`)
 	registryHostRE = regexp.MustCompile(`\A(?:` + subdomain + `|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?\z`)
 	envNameRE      = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`)
 	urlCharsRE     = regexp.MustCompile(`\A[A-Za-z0-9._~/:@%+=,-]*\z`)

@@ -198,6 +198,11 @@ func byArch(Key) *schema.Value {
 	}}
 }
 
+// labelValues are a map of labels to their values.
+func labelValues(Key) *schema.Value {
+	return &schema.Value{Types: orNothing("object"), Object: true, Others: scalar(ruleLabelValue.expr)}
+}
+
 // flagValues are a map of flags to values, or a list of flag=value.
 func flagValues(Key) *schema.Value {
 	return &schema.Value{Any: []*schema.Value{

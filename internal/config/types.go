@@ -188,7 +188,9 @@ type Eggo struct {
 	HostKeys         string // "", ask, strict, accept-new
 	KnownHosts       string // path; "" is the cluster's own
 	Bastions         []Bastion
-	Machines         map[string]Login // of machines that are logged in to in another way than the others, by name
+	Machines         map[string]Login        // of machines with other logins than the rest, by name
+	Registries       map[string]Registry     // by host, or host:port
+	Nodes            map[string]NodeSettings // labels and taints, by name
 	// SSHLegacyAlgorithms allows SHA-1 in key exchange, host keys, signatures and MACs.
 	SSHLegacyAlgorithms bool
 	DNSUpstreams        []netip.Addr // that CoreDNS forwards to; none: those of the node's resolv.conf

@@ -300,7 +300,7 @@ func TestMachinesThatJoinAreARequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := config.LoadNodes(data, list)
+	written, _, err := config.LoadNodes(data, list)
 	if err != nil || !reflect.DeepEqual(q.Nodes, written) || len(written) != 2 {
 		t.Errorf("%+v, in the list %+v: %v", q.Nodes, written, err)
 	}

@@ -59,7 +59,7 @@ func joinOf(cluster, list string, machines []config.Machine) request.Join {
 	data, err := config.JoinList(machines)
 	var nodes []config.Node
 	if err == nil {
-		nodes, _ = config.LoadNodes(data, list) // where none are in it, the writing of the list has said why
+		nodes, _, _ = config.LoadNodes(data, list) // where none are in it, the writing of the list has said why
 	}
 	return request.Join{Common: request.OfCluster(cluster), Nodes: nodes, List: list}
 }

@@ -81,6 +81,9 @@ type Call struct {
 	Arch  string   `json:"arch,omitempty"`
 	Name  string   `json:"name,omitempty"`
 	Port  int      `json:"port,omitempty"`
+	// Labels and Taints are those of the machines that join, as they are typed.
+	Labels []string `json:"labels,omitempty"`
+	Taints []string `json:"taints,omitempty"`
 	// Machines are those that join, each with what is its own, where they are not alike or have logins of their own.
 	Machines []CallMachine `json:"machines,omitempty"`
 
@@ -115,6 +118,9 @@ type CallMachine struct {
 	Port  int      `json:"port,omitempty"`
 	User  string   `json:"user,omitempty"` // of a login of its own
 	Key   string   `json:"key,omitempty"`  // a private key's file
+
+	Labels []string `json:"labels,omitempty"`
+	Taints []string `json:"taints,omitempty"`
 }
 
 // Calling makes a Msg whose sentence has the hole {command} for the operation that it advises.
@@ -135,7 +141,8 @@ func boundCall(c *Call) *Call {
 	} {
 		*s = Clip(*s, MaxArg)
 	}
-	for _, list := range []*[]string{&out.Nodes, &out.Roles, &out.Bundles, &out.Limit, &out.Before, &out.After} {
+	for _, list := range []*[]string{&out.Nodes, &out.Roles, &out.Bundles, &out.Limit, &out.Before, &out.After,
+		&out.Labels, &out.Taints} {
 		*list = boundList(*list, MaxArg)
 	}
 	if c.Machines != nil {
@@ -145,6 +152,7 @@ func boundCall(c *Call) *Call {
 		names(&m.Addr, &m.Name, &m.Arch, &m.User)
 		m.Key = Clip(m.Key, MaxArg)
 		m.Roles = boundList(m.Roles, MaxName)
+		m.Labels, m.Taints = boundList(m.Labels, MaxName), boundList(m.Taints, MaxName)
 		out.Machines[i] = m
 	}
 	return &out

@@ -64,6 +64,20 @@ func ResolveSecrets(ctx context.Context, c *config.Cluster, a Asker) error {
 	return nil
 }
 
+// registrySecrets replaces the sources of the passwords of private registries by the passwords.
+func registrySecrets(ctx context.Context, c *config.Cluster, a Asker) error {
+	for _, host := range slices.Sorted(maps.Keys(c.Eggo.Registries)) {
+		r := c.Eggo.Registries[host]
+		s := secret{SecretQuestion{"registry " + host, r.PasswordFrom,
+			event.M("ask.registry", "host", host, "user", r.Username)}, &r.Password}
+		if err := s.resolve(ctx, a); err != nil {
+			return err
+		}
+		c.Eggo.Registries[host] = r
+	}
+	return nil
+}
+
 // secret is one that may have to be asked for, and its place.
 type secret struct {
 	SecretQuestion

@@ -25,7 +25,10 @@ type inspection struct {
 
 // inspect prepares one.
 func inspect(ctx context.Context, q request.Request, d Deps) (*inspection, error) {
-	p, err := prepare(ctx, q, d)
+	p, err := load(ctx, q, d)
+	if err == nil {
+		err = p.reach(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,15 @@ func (p *prepared) extend(ctx context.Context, q request.Join) ([]config.Node, e
 	if err == nil && text != nil && len(p.logins) > 0 {
 		text, problems, err = config.AddLogins(text, p.file, p.logins)
 	}
+	settings := map[string]config.NodeSettings{}
+	for _, n := range fresh {
+		if s, is := q.Settings[n.IP.String()]; is {
+			settings[n.Name] = s
+		}
+	}
+	if err == nil && text != nil && len(settings) > 0 {
+		text, problems, err = config.AddNodeSettings(text, p.file, settings)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,31 @@ func TestLoginsOfNodesThatJoin(t *testing.T) {
 	}
 }
 
+// Labels and taints that were said of a node that joins are in deploy.yaml, by the name that it gets.
+func TestLabelsOfNodesThatJoin(t *testing.T) {
+	f, d := simulate(t, phasestest.Shape{Masters: 1})
+	n := config.Node{IP: netip.MustParseAddr("192.0.2.99"), Arch: "amd64", Roles: []bundle.Role{bundle.Worker}}
+	q := request.Join{Common: deployOf(f).Common, Nodes: []config.Node{n},
+		Settings: map[string]config.NodeSettings{"192.0.2.99": {Labels: map[string]string{"disk": "ssd"},
+			Taints: []config.Taint{{Key: "dedicated", Effect: "NoSchedule"}}}}}
+	p, err := prepare(context.Background(), q, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.close)
+	if _, err := p.extend(context.Background(), q); err != nil {
+		t.Fatal(err)
+	}
+	written, problems := config.Load(p.text, "deploy.yaml")
+	if written == nil {
+		t.Fatal(problems)
+	}
+	if s := written.Eggo.Nodes["k8s-worker-0"]; s.Labels["disk"] != "ssd" || len(s.Taints) != 1 ||
+		p.cluster.Eggo.Nodes["k8s-worker-0"].Labels["disk"] != "ssd" {
+		t.Errorf("%+v\n%s", s, p.text)
+	}
+}
+
 // noting keeps how nodes are logged in to.
 type noting struct {
 	*fakes

@@ -30,6 +30,9 @@ func Plan(ctx context.Context, of request.Request, d Deps) (*PlanResult, error) 
 		return nil, err
 	}
 	defer i.close()
+	if err := i.private(ctx); err != nil {
+		return nil, err
+	}
 	if err := i.check(ctx); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,26 @@ func prepare(ctx context.Context, q request.Request, d Deps) (*prepared, error) 
 	if err != nil {
 		return nil, err
 	}
-	return p, p.reach(ctx)
+	if err := p.reach(ctx); err != nil {
+		return p, err
+	}
+	if err := p.private(ctx); err != nil {
+		p.close()
+		return p, err
+	}
+	return p, nil
+}
+
+// private asks for the passwords of private registries and reads their CAs, where nodes may be given them.
+func (p *prepared) private(ctx context.Context) error {
+	switch p.request.(type) {
+	case request.Cleanup, request.Snapshot:
+		return nil
+	}
+	if err := p.cluster.ReadRegistryCAs(); err != nil {
+		return err
+	}
+	return registrySecrets(ctx, p.cluster, p.deps.Asker)
 }
 
 // load loads deploy.yaml, and refuses what it and the request alone make impossible.

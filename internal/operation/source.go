@@ -110,10 +110,18 @@ func (s *source) takeText(before *source) error {
 		return s.take(c, problems)
 	}
 	if c != nil {
-		problems = nil                                          // they were told at the beginning
-		c.SSH, c.Eggo = before.cluster.SSH, before.cluster.Eggo // with the secrets that were asked for
+		problems = nil // they were told at the beginning
+		takeSecrets(c, before.cluster)
 	}
 	return s.take(c, problems)
+}
+
+// takeSecrets gives a cluster the logins of another one, with the secrets that were asked for, and what else our keys
+// say of the control host. What they say of the cluster's objects stays.
+func takeSecrets(c, from *config.Cluster) {
+	own := c.Eggo
+	c.SSH, c.Eggo = from.SSH, from.Eggo
+	c.Eggo.Nodes, c.Eggo.DNSUpstreams = own.Nodes, own.DNSUpstreams
 }
 
 // take makes a cluster that was loaded from the text the operation's.

@@ -50,7 +50,7 @@ func (p *prepared) undoing() (*undoing, error) {
 	u := &undoing{fresh: p.cluster.Nodes}
 	if p.saved != nil {
 		c := *p.saved
-		c.SSH, c.Eggo = p.cluster.SSH, p.cluster.Eggo // with the secrets that were asked for
+		takeSecrets(&c, p.cluster)
 		u.before, u.fresh = &c, added(p.saved.Nodes, p.cluster.Nodes)
 		same, err := p.onlyNodes()
 		if err != nil {

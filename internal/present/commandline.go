@@ -73,6 +73,12 @@ func (w CommandLine) Words(c event.Call) string {
 		if c.Port != 0 && c.Port != 22 {
 			flag("port", strconv.Itoa(c.Port))
 		}
+		for _, l := range c.Labels {
+			flag("label", l)
+		}
+		for _, t := range c.Taints {
+			flag("taint", t)
+		}
 		add(c.Nodes...)
 	}
 	for _, b := range c.Bundles {
@@ -124,11 +130,12 @@ func alike(c event.Call) []event.Call {
 	for _, m := range machines {
 		i := slices.IndexFunc(out, func(o event.Call) bool {
 			return m.Name == "" && o.Name == "" && m.Arch == o.Arch && m.Port == o.Port &&
-				slices.Equal(m.Roles, o.Roles)
+				slices.Equal(m.Roles, o.Roles) && slices.Equal(m.Labels, o.Labels) && slices.Equal(m.Taints, o.Taints)
 		})
 		if i < 0 {
 			one := c
 			one.Name, one.Arch, one.Port, one.Roles, one.Nodes = m.Name, m.Arch, m.Port, m.Roles, nil
+			one.Labels, one.Taints = m.Labels, m.Taints
 			out = append(out, one)
 			i = len(out) - 1
 		}

@@ -50,6 +50,11 @@ func TestACommandLosesNoFlag(t *testing.T) {
 		{request.Join{Nodes: []config.Node{alike(5), alike(6)},
 			Logins: map[string]request.Login{"192.0.2.6": {User: "ops", Key: "/my keys/k"}}}, here,
 			"eggo-tui join --id c 192.0.2.5 '192.0.2.6 user=ops key=\"/my keys/k\"'"},
+		{request.Join{Nodes: []config.Node{alike(5), alike(6), alike(7)}, Settings: map[string]config.NodeSettings{
+			"192.0.2.6": {Labels: map[string]string{"disk": "ssd", "a": ""}},
+			"192.0.2.7": {Taints: []config.Taint{{Key: "d", Value: "e", Effect: "NoSchedule"}}}}}, here,
+			"eggo-tui join --id c 192.0.2.5 && eggo-tui join --id c --label a= --label disk=ssd 192.0.2.6 && " +
+				"eggo-tui join --id c --taint d=e:NoSchedule 192.0.2.7"},
 		{request.Join{Nodes: []config.Node{node}, List: "/my list"}, here,
 			"eggo-tui join --id c -f '/my list'"},
 		{request.Cleanup{Nodes: []string{"a", "b"}, Purge: true}, at,

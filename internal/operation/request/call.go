@@ -1,6 +1,7 @@
 package request
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -39,12 +40,14 @@ func (j Join) Call() event.Call {
 		m := machine(n)
 		login := j.Logins[m.Addr]
 		m.User, m.Key = login.User, login.Key
+		m.Labels, m.Taints = settings(j.Settings[m.Addr])
 		each = append(each, m)
 		c.Nodes = append(c.Nodes, m.Addr)
 	}
 	first := each[0]
 	differs := func(m event.CallMachine) bool {
-		return m.Name != "" || m.Arch != first.Arch || m.Port != first.Port || !slices.Equal(m.Roles, first.Roles)
+		return m.Name != "" || m.Arch != first.Arch || m.Port != first.Port || !slices.Equal(m.Roles, first.Roles) ||
+			!slices.Equal(m.Labels, first.Labels) || !slices.Equal(m.Taints, first.Taints)
 	}
 	ownLogin := func(m event.CallMachine) bool { return m.User != "" || m.Key != "" }
 	if slices.ContainsFunc(each, ownLogin) || len(each) > 1 && slices.ContainsFunc(each, differs) {
@@ -52,7 +55,19 @@ func (j Join) Call() event.Call {
 		return c
 	}
 	c.Name, c.Arch, c.Port, c.Roles = first.Name, first.Arch, first.Port, first.Roles
+	c.Labels, c.Taints = first.Labels, first.Taints
 	return c
+}
+
+// settings are labels and taints as they are typed.
+func settings(s config.NodeSettings) (labels, taints []string) {
+	for _, k := range slices.Sorted(maps.Keys(s.Labels)) {
+		labels = append(labels, k+"="+s.Labels[k])
+	}
+	for _, t := range s.Taints {
+		taints = append(taints, t.String())
+	}
+	return labels, taints
 }
 
 // machine is a node as a call has it.

@@ -26,7 +26,9 @@ func every() []Request {
 	}, {IP: netip.MustParseAddr("192.0.2.1")}}
 	return []Request{
 		Deploy{c, time.Minute, true, "2"},
-		Join{c, nodes, "/list", map[string]Login{"192.0.2.21": {User: "ops", Key: "/k"}}},
+		Join{c, nodes, "/list", map[string]Login{"192.0.2.21": {User: "ops", Key: "/k"}},
+			map[string]config.NodeSettings{"192.0.2.21": {Labels: map[string]string{"a": ""},
+				Taints: []config.Taint{{Key: "d", Value: "e", Effect: "NoSchedule"}}}}},
 		Delete{c, []string{"w1"}, time.Minute, true, true},
 		Cleanup{c, []string{"192.0.2.9"}, true}, Renew{c}, Snapshot{c, "/out"}, Restore{c, "/snap"},
 		Upgrade{c, []string{"/a", "/b"}, time.Minute, true,

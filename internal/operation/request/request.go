@@ -157,6 +157,8 @@ type Join struct {
 	List  string        `json:"list,omitempty"` // the file that they were read from, if they were
 	// Logins are those that were said of nodes, by address. One that is not the cluster's becomes the node's own.
 	Logins map[string]Login `json:"logins,omitempty"`
+	// Settings are labels and taints of nodes, by address.
+	Settings map[string]config.NodeSettings `json:"settings,omitempty"`
 }
 
 // Login is how a node is logged in to; what is not said is the cluster's. It holds no secret.

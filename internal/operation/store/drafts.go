@@ -74,7 +74,7 @@ func (d *Draft) Forget() error {
 func WriteList(file string, machines []config.Machine) error {
 	data, err := config.JoinList(machines)
 	if err == nil {
-		_, err = config.LoadNodes(data, file)
+		_, _, err = config.LoadNodes(data, file)
 	}
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/wait"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
@@ -163,6 +164,9 @@ func (r *Join) joined(ctx context.Context, n config.Node) (bool, error) {
 	if !inRole(n, obj) {
 		return false, nil
 	}
+	if ok, err := r.settled(ctx, n, obj); !ok || err != nil {
+		return false, err
+	}
 	if stale, err := r.stalePods(ctx, obj); err != nil || len(stale) > 0 {
 		return false, err
 	}
@@ -172,6 +176,11 @@ func (r *Join) joined(ctx context.Context, n config.Node) (bool, error) {
 
 func (r *Join) join(ctx context.Context, n config.Node) error {
 	nd := r.Node(n.Name)
+	if wait.Dry(ctx) {
+		if err := r.tellFuture(ctx, n); err != nil {
+			return err
+		}
+	}
 	obj, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		if err := r.registerAgain(ctx, n, nd); err != nil {
@@ -186,6 +195,9 @@ func (r *Join) join(ctx context.Context, n config.Node) error {
 		return clients.Fault(err)
 	}
 	if err := r.setRole(ctx, n, obj); err != nil {
+		return err
+	}
+	if err := r.settle(ctx, n); err != nil {
 		return err
 	}
 	if err := r.dropStalePods(ctx, obj); err != nil {

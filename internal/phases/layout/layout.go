@@ -42,6 +42,9 @@ const (
 	WrittenByEggo  = "# Written by Eggo; removed by eggo-tui cleanup.\n"
 )
 
+// PullLogins has the logins of registries, for the kubelet: with each image it hands the runtime that of its registry.
+const PullLogins = "/var/lib/kubelet/config.json"
+
 // Of Docker.
 const (
 	DockerConf    = "/etc/eggo/docker.json"

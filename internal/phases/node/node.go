@@ -244,6 +244,8 @@ func (n *Node) Place(ctx context.Context, up shell.Upload) (changed bool, err er
 type Service struct {
 	Unit  string // etcd.service
 	Files []File // the unit's own file or drop-in among them
+	// Places are files, or directories, in which nothing of ours is left that Files does not have.
+	Places []string
 	// Binaries are those of the bundle that the service executes.
 	Binaries []Binary
 	// Account is whom it runs as; nil is root.
@@ -301,7 +303,34 @@ func (n *Node) Running(ctx context.Context, s Service) (bool, error) {
 	if ok, err := n.linked(ctx, s.Binaries); !ok || err != nil {
 		return false, err
 	}
+	if left, err := n.leftovers(ctx, s); err != nil || len(left) > 0 {
+		return false, err
+	}
 	return n.Same(ctx, s.Files)
+}
+
+// leftovers are files of ours in the service's places that it does not have any more.
+func (n *Node) leftovers(ctx context.Context, s Service) ([]string, error) {
+	if len(s.Places) == 0 {
+		return nil, nil
+	}
+	out, err := n.Query(ctx, "awk -F'\\t' '$1==\"file\" {print $2}' "+Dir+"/record 2>/dev/null || true\n")
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	for line := range strings.Lines(out) {
+		file := strings.TrimSuffix(line, "\n")
+		if slices.ContainsFunc(s.Files, func(f File) bool { return f.Path == file }) {
+			continue
+		}
+		if slices.ContainsFunc(s.Places, func(p string) bool {
+			return file == p || strings.HasPrefix(file, p+"/")
+		}) {
+			left = append(left, file)
+		}
+	}
+	return left, nil
 }
 
 // Start writes the service's files, switches its binaries and (re)starts it.
@@ -322,7 +351,18 @@ func (n *Node) Prepare(ctx context.Context, s Service) error {
 	if err := n.ensureAccount(ctx, s.Account); err != nil {
 		return err
 	}
-	_, err := n.Put(ctx, s.Files)
+	left, err := n.leftovers(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, file := range left {
+		p := shell.Quote(file)
+		if _, err := n.Change(ctx, Change{Desc: event.M("change.remove", "path", file),
+			Script: "unfile " + p + "\nunrec via " + p + "\nunrec file " + p + "\n"}); err != nil {
+			return err
+		}
+	}
+	_, err = n.Put(ctx, s.Files)
 	return err
 }
 

@@ -314,6 +314,46 @@ func service(text string) node.Service {
 		{Path: "/etc/thing.conf", Mode: 0o600, Data: []byte(text)}}}
 }
 
+// Of what an earlier start put in the places of a service, nothing is left that it does not have any more; what is
+// there and not ours stays.
+func TestAServiceLeavesNothingInItsPlaces(t *testing.T) {
+	sim, n, _ := machine(t)
+	with := func(names ...string) node.Service {
+		s := service("a")
+		s.Places = []string{"/etc/things.d", "/etc/thing.login"}
+		for _, name := range names {
+			s.Files = append(s.Files, node.File{Path: name, Mode: 0o600, Data: []byte("x"), Secret: true})
+		}
+		return s
+	}
+	there := func(name string) bool { _, err := os.Lstat(sim.Path(name)); return err == nil }
+	all := []string{"/etc/things.d/a b/ca.crt", "/etc/things.d/b/ca.crt", "/etc/thing.login"}
+	if err := n.Start(t.Context(), with(all...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(sim.Path("/etc/things.d/theirs"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	less := with(all[1])
+	for range 2 {
+		if err := n.Start(t.Context(), less); err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := n.Running(t.Context(), less); !ok || err != nil {
+			t.Errorf("it does not count as running: %v", err)
+		}
+	}
+	for name, want := range map[string]bool{all[0]: false, all[1]: true, all[2]: false, "/etc/things.d/theirs": true} {
+		if there(name) != want {
+			t.Errorf("%s is there: %v", name, !want)
+		}
+	}
+	records, err := n.Records(t.Context())
+	if err != nil || slices.ContainsFunc(records, func(r node.Record) bool { return r.Key == all[0] }) {
+		t.Errorf("what is gone is recorded still: %v %v", records, err)
+	}
+}
+
 func TestAServiceIsStartedAnewOnlyForAReason(t *testing.T) {
 	sim, n, _ := machine(t)
 	if err := os.Chmod(sim.Path("/usr/local/bin/own"), 0o755); err != nil {

@@ -62,7 +62,8 @@ func (d containerd) Services(ctx context.Context, n config.Node, nd *node.Node) 
 	}
 	files := append([]node.File{layout.PlainFile(layout.ContainerdConf, []byte(d.config(n, v))), d.unitFile(n)},
 		d.registries()...)
-	return []node.Service{{Unit: layout.ContainerdUnit, Files: files, Binaries: d.r.Binaries(n, d.Executes()...)}}, nil
+	return []node.Service{{Unit: layout.ContainerdUnit, Files: files, Places: []string{layout.CertsDir},
+		Binaries: d.r.Binaries(n, d.Executes()...)}}, nil
 }
 
 // unitFile is a drop-in for the package's unit, or the whole unit of the bundle's program, as containerd's own release
@@ -266,7 +267,12 @@ func (d containerd) registries() []node.File {
 			mirrors[host] = nil
 		}
 	}
-	var out []node.File
+	for host, r := range c.Eggo.Registries {
+		if _, ok := mirrors[host]; !ok && len(r.CA) > 0 {
+			mirrors[host] = nil
+		}
+	}
+	out := authorities(c, layout.CertsDir)
 	for _, registry := range slices.Sorted(maps.Keys(mirrors)) {
 		var b strings.Builder
 		b.WriteString(layout.WrittenByEggo)
@@ -281,21 +287,43 @@ func (d containerd) registries() []node.File {
 		default:
 			fmt.Fprintf(&b, "server = %s\n", tomlString("https://"+registry))
 		}
+		if len(c.Eggo.Registries[registry].CA) > 0 { // of the server itself
+			fmt.Fprintf(&b, "ca = %s\n", tomlString(authority(layout.CertsDir, registry)))
+		}
+		secret := false
 		for _, url := range mirrors[registry] {
-			d.host(&b, url, `"pull", "resolve"`)
+			secret = d.host(&b, url, `"pull", "resolve"`) || secret
 		}
 		if c.InsecureHost(registry) {
 			d.host(&b, "https://"+registry, `"pull", "resolve", "push"`)
 			d.host(&b, "http://"+registry, `"pull", "resolve", "push"`)
 		}
-		out = append(out, layout.PlainFile(path.Join(layout.CertsDir, dir, "hosts.toml"), []byte(b.String())))
+		make := layout.PlainFile
+		if secret {
+			make = layout.SecretFile
+		}
+		out = append(out, make(path.Join(layout.CertsDir, dir, "hosts.toml"), []byte(b.String())))
+	}
+	return out
+}
+
+// authority is the file with the CA of a registry, in a runtime's directory of certificates.
+func authority(dir, registry string) string { return path.Join(dir, registry, "ca.crt") }
+
+// authorities are the CAs of private registries.
+func authorities(c *config.Cluster, dir string) []node.File {
+	var out []node.File
+	for _, host := range slices.Sorted(maps.Keys(c.Eggo.Registries)) {
+		if ca := c.Eggo.Registries[host].CA; len(ca) > 0 {
+			out = append(out, layout.PlainFile(authority(dir, host), ca))
+		}
 	}
 	return out
 }
 
 // host is one that is asked. A path that begins with /v2 is the whole of it; behind another one containerd asks for
-// /v2.
-func (d containerd) host(b *strings.Builder, url, capabilities string) {
+// /v2. The kubelet knows logins of the registries of images alone, so a mirror gets its own: the file is secret then.
+func (d containerd) host(b *strings.Builder, url, capabilities string) (secret bool) {
 	scheme, rest, _ := strings.Cut(url, "://")
 	host, at, _ := strings.Cut(rest, "/")
 	fmt.Fprintf(b, "\n[host.%s]\n  capabilities = [%s]\n", tomlString(strings.TrimSuffix(url, "/")), capabilities)
@@ -305,4 +333,15 @@ func (d containerd) host(b *strings.Builder, url, capabilities string) {
 	if at == "v2" || strings.HasPrefix(at, "v2/") {
 		b.WriteString("  override_path = true\n")
 	}
+	private := d.r.Cluster.Eggo.Registries[host]
+	if scheme == "https" && len(private.CA) > 0 {
+		fmt.Fprintf(b, "  ca = %s\n", tomlString(authority(layout.CertsDir, host)))
+	}
+	auth := private.BasicAuth()
+	if auth == "" || !strings.Contains(capabilities, "resolve") || strings.Contains(capabilities, "push") {
+		return false
+	}
+	fmt.Fprintf(b, "  [host.%s.header]\n    authorization = %s\n", tomlString(strings.TrimSuffix(url, "/")),
+		tomlString(auth))
+	return true
 }

@@ -19,6 +19,9 @@ import (
 // started as its package starts it, with a configuration of ours in the place of /etc/docker/daemon.json.
 type docker struct{ r *payload.Payload }
 
+// dockerCerts has the CAs of registries, by their hosts.
+const dockerCerts = "/etc/docker/certs.d"
+
 func (docker) Unit() string    { return layout.CRIDockerUnit }
 func (docker) Units() []string { return []string{layout.DockerdUnit, layout.CRIDockerUnit} }
 func (docker) Store() string   { return "/var/lib/docker" }
@@ -80,8 +83,9 @@ func (d docker) Services(ctx context.Context, n config.Node, nd *node.Node) ([]n
 			"streaming-bind-addr": "127.0.0.1:0", // the kubelet alone asks there
 		}}
 	return []node.Service{
-		{Unit: layout.DockerdUnit, Files: []node.File{layout.PlainFile(layout.DockerConf, conf),
-			layout.PlainFile(layout.UnitDir+layout.DockerdUnit+".d/10-eggo.conf", []byte(drop))}},
+		{Unit: layout.DockerdUnit, Files: append([]node.File{layout.PlainFile(layout.DockerConf, conf),
+			layout.PlainFile(layout.UnitDir+layout.DockerdUnit+".d/10-eggo.conf", []byte(drop))},
+			authorities(d.r.Cluster, dockerCerts)...), Places: []string{dockerCerts}},
 		{Unit: layout.CRIDockerUnit, Files: []node.File{layout.PlainFile(layout.UnitDir+layout.CRIDockerUnit,
 			cri.Render())}, Binaries: d.r.Binaries(n, d.Executes()...)},
 	}, nil

@@ -16,6 +16,9 @@ import (
 // configuration that they find.
 type isulad struct{ r *payload.Payload }
 
+// isuladCerts has the CAs of registries, by their hosts.
+const isuladCerts = "/etc/isulad/certs.d"
+
 func (isulad) Unit() string    { return layout.IsuladUnit }
 func (isulad) Units() []string { return []string{layout.IsuladUnit} }
 func (isulad) Store() string   { return "/var/lib/isulad" }
@@ -64,7 +67,8 @@ func (d isulad) Early(n config.Node) ([]node.File, error) {
 
 func (d isulad) Services(_ context.Context, n config.Node, _ *node.Node) ([]node.Service, error) {
 	files, err := d.Early(n)
-	return []node.Service{{Unit: layout.IsuladUnit, Files: files}}, err
+	files = append(files, authorities(d.r.Cluster, isuladCerts)...)
+	return []node.Service{{Unit: layout.IsuladUnit, Files: files, Places: []string{isuladCerts}}}, err
 }
 
 // config is daemon.json as iSulad's manual has it for Kubernetes: CRI v1, which it leaves off, systemd's cgroups, which

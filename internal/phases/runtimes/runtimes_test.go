@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -192,6 +193,65 @@ func TestRegistriesOfContainerd(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Private registries: the CA of each, and the logins of mirrors, which the kubelet does not know. A file with a login
+// is for root alone.
+func TestPrivateRegistriesOfContainerd(t *testing.T) {
+	t.Parallel()
+	r := ofAWorker()
+	r.Cluster.Runtime = "containerd"
+	r.Cluster.RegistryMirrors = []string{"https://m.local:5000", "ghcr.io=https://m.local:5000/v2/ghcr.io"}
+	r.Cluster.Eggo.Registries = map[string]config.Registry{
+		"m.local:5000": {Username: "e", Password: "pw", CA: []byte("the CA\n")},
+		"own.local":    {CA: []byte("another\n")},
+		"login.local":  {Username: "e", Password: "pw"},
+	}
+	got, modes := map[string]string{}, map[string]uint32{}
+	for _, f := range (containerd{r}).registries() {
+		got[f.Path], modes[f.Path] = strings.TrimPrefix(string(f.Data), layout.WrittenByEggo), f.Mode
+		if secret := strings.Contains(string(f.Data), "Basic"); secret != f.Secret || secret != (f.Mode == 0o600) {
+			t.Errorf("%s is secret: %v, mode %o", f.Path, f.Secret, f.Mode)
+		}
+	}
+	const header = "\n[host.\"https://m.local:5000%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n%s" +
+		"  ca = \"/etc/containerd/certs.d/m.local:5000/ca.crt\"\n" +
+		"  [host.\"https://m.local:5000%[1]s\".header]\n    authorization = \"Basic ZTpwdw==\"\n"
+	want := map[string]string{
+		"/etc/containerd/certs.d/m.local:5000/ca.crt": "the CA\n",
+		"/etc/containerd/certs.d/own.local/ca.crt":    "another\n",
+		"/etc/containerd/certs.d/docker.io/hosts.toml": "server = \"https://registry-1.docker.io\"\n" +
+			fmt.Sprintf(header, "", ""),
+		"/etc/containerd/certs.d/ghcr.io/hosts.toml": "server = \"https://ghcr.io\"\n" +
+			fmt.Sprintf(header, "/v2/ghcr.io", "  override_path = true\n"),
+		"/etc/containerd/certs.d/m.local:5000/hosts.toml": "server = \"https://m.local:5000\"\n" +
+			"ca = \"/etc/containerd/certs.d/m.local:5000/ca.crt\"\n",
+		"/etc/containerd/certs.d/own.local/hosts.toml": "server = \"https://own.local\"\n" +
+			"ca = \"/etc/containerd/certs.d/own.local/ca.crt\"\n",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The other runtimes have the CAs in directories of their own; logins come from the kubelet.
+func TestPrivateRegistriesOfOtherRuntimes(t *testing.T) {
+	t.Parallel()
+	r := ofAWorker()
+	r.Cluster.Eggo.Registries = map[string]config.Registry{
+		"own.local:5000": {Username: "e", Password: "pw", CA: []byte("the CA\n")}}
+	r.Cluster.Runtime = "isulad"
+	list, err := isulad{r}.Services(t.Context(), worker, nil)
+	if err != nil || len(list) != 1 || len(list[0].Files) != 3 ||
+		list[0].Files[2].Path != "/etc/isulad/certs.d/own.local:5000/ca.crt" {
+		t.Errorf("%+v %v", list, err)
+	}
+	for _, dir := range []string{dockerCerts, isuladCerts} {
+		files := authorities(r.Cluster, dir)
+		if len(files) != 1 || files[0].Path != dir+"/own.local:5000/ca.crt" || string(files[0].Data) != "the CA\n" {
+			t.Errorf("%+v", files)
+		}
 	}
 }
 

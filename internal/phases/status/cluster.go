@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -176,6 +177,7 @@ func (r *Gatherer) askCluster(ctx context.Context, s *Status) {
 		if n.Has(bundle.ControlPlane) && tainted == n.Has(bundle.Worker) {
 			s.Drift = append(s.Drift, event.M("drift.taint", "node", n.Name, "taint", layout.LabelControlPlane))
 		}
+		s.Drift = append(s.Drift, unlike(n, r.Cluster.Eggo.Nodes[n.Name], o)...)
 		if o.Spec.Unschedulable {
 			s.Drift = append(s.Drift, event.M("drift.cordoned", "node", n.Name))
 		}
@@ -195,6 +197,23 @@ func (r *Gatherer) askCluster(ctx context.Context, s *Status) {
 	if err := workloads(ctx, k, s); err != nil {
 		s.Unknown = clients.Fault(err)
 	}
+}
+
+// unlike are the labels and taints of eggo.nodes that a Node does not have.
+func unlike(n config.Node, s config.NodeSettings, o corev1.Node) (out []event.Msg) {
+	for _, k := range slices.Sorted(maps.Keys(s.Labels)) {
+		if is, there := o.Labels[k]; !there || is != s.Labels[k] {
+			out = append(out, event.M("drift.own-label", "node", n.Name, "label", k+"="+s.Labels[k]))
+		}
+	}
+	for _, t := range s.Taints {
+		if !slices.ContainsFunc(o.Spec.Taints, func(is corev1.Taint) bool {
+			return is.Key == t.Key && is.Value == t.Value && string(is.Effect) == t.Effect
+		}) {
+			out = append(out, event.M("drift.own-taint", "node", n.Name, "taint", t.String()))
+		}
+	}
+	return out
 }
 
 func workloads(ctx context.Context, k *clients.API, s *Status) error {

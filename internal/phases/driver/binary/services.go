@@ -279,7 +279,15 @@ func (r *Binary) kubeletService(n config.Node) (node.Service, error) {
 			"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf,
 			"bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
 		})}
+	logins, err := r.Cluster.PullLogins()
+	if err != nil {
+		return node.Service{}, err
+	}
+	if logins != nil {
+		files = append(files, layout.SecretFile(layout.PullLogins, logins))
+	}
 	files = append(files, layout.RootFile(kubeDir+"/kubelet.yaml", text),
 		layout.RootFile(layout.UnitDir+"kubelet.service", u.Render()))
-	return node.Service{Unit: "kubelet.service", Binaries: r.Binaries(n, "kubelet"), Tables: true, Files: files}, nil
+	return node.Service{Unit: "kubelet.service", Binaries: r.Binaries(n, "kubelet"), Tables: true, Files: files,
+		Places: []string{layout.PullLogins}}, nil
 }

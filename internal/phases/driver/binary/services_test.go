@@ -305,6 +305,25 @@ func TestTheKubeletAsksForItsServingCertificate(t *testing.T) {
 	}
 }
 
+// Logins of private registries are for root alone, and one restart of the kubelet away.
+func TestTheKubeletHasTheLoginsOfRegistries(t *testing.T) {
+	r := made(t, "eggo: {registries: {'r.local:5000': {username: e, password: correct-horse}}}\n")
+	s, err := r.service(driver.Kubelet, r.Cluster.Nodes[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(s.Files, func(f node.File) bool { return f.Path == "/var/lib/kubelet/config.json" })
+	if i < 0 || s.Files[i].Mode != 0o600 || !s.Files[i].Secret || !strings.Contains(string(s.Files[i].Data),
+		"r.local:5000") || !slices.Contains(s.Places, s.Files[i].Path) {
+		t.Fatalf("%d %v", i, s.Places)
+	}
+	for k, f := range s.Files {
+		if k != i && strings.Contains(string(f.Data), "correct-horse") {
+			t.Errorf("the password is in %s", f.Path)
+		}
+	}
+}
+
 // Nothing that this program writes below a directory of the list may come from a bundle or a list of deploy.yaml.
 func TestOurFilesAreKeptFree(t *testing.T) {
 	listed := func(file string) bool {

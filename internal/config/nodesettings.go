@@ -1,0 +1,237 @@
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// NodeSettings are what the Node of a machine has in the cluster beside what its roles give it.
+type NodeSettings struct {
+	Labels map[string]string `json:"labels,omitempty"`
+	Taints []Taint           `json:"taints,omitempty"`
+}
+
+// Taint keeps pods away that do not tolerate it.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"` // NoSchedule, PreferNoSchedule, NoExecute
+}
+
+// String is the taint as kubectl writes it.
+func (t Taint) String() string {
+	if t.Value == "" {
+		return t.ID()
+	}
+	return t.Key + "=" + t.Value + ":" + t.Effect
+}
+
+// ID is what a node has one taint of: key and effect.
+func (t Taint) ID() string { return t.Key + ":" + t.Effect }
+
+const (
+	labelName  = `[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?`
+	labelKey   = `(?:` + subdomain + `/)?` + labelName
+	taintsText = `(` + labelKey + `)(?:=((?:` + labelName + `)?))?:(NoSchedule|PreferNoSchedule|NoExecute)`
+)
+
+var (
+	ruleLabel      = pattern("config.label", 253+1+63, labelKey)
+	ruleLabelValue = pattern("config.label-value", 63, `(?:`+labelName+`)?`)
+	ruleTaint      = pattern("config.taint", 253+1+63+1+63+20, taintsText)
+	taintRE        = regexp.MustCompile(`\A` + taintsText + `\z`)
+)
+
+// LabelOf reads KEY=VALUE, as kubectl takes it.
+func LabelOf(text string) (key, value string, code string) {
+	key, value, _ = strings.Cut(text, "=")
+	switch {
+	case !ruleLabel.ok(key):
+		return "", "", ruleLabel.code
+	case !ruleLabelValue.ok(value):
+		return "", "", ruleLabelValue.code
+	case isReserved(key):
+		return "", "", "config.label-reserved"
+	}
+	return key, value, ""
+}
+
+// TaintOf reads KEY=VALUE:EFFECT or KEY:EFFECT, as kubectl takes it.
+func TaintOf(text string) (t Taint, code string) {
+	m := taintRE.FindStringSubmatch(text)
+	switch {
+	case m == nil || !ruleTaint.ok(text):
+		return Taint{}, ruleTaint.code
+	case isReserved(m[1]):
+		return Taint{}, "config.taint-reserved"
+	}
+	return Taint{Key: m[1], Value: m[2], Effect: m[3]}, ""
+}
+
+// isReserved says whether a key of a label or a taint is for Kubernetes, or for Eggo's own roles. What Kubernetes
+// leaves to administrators is not.
+func isReserved(key string) bool {
+	domain, name, ok := strings.Cut(key, "/")
+	if !ok {
+		return false
+	}
+	switch domain {
+	case "node-role.kubernetes.io":
+		return name == "control-plane" || name == "master"
+	case "node-restriction.kubernetes.io":
+		return false
+	case "topology.kubernetes.io":
+		return name != "zone" && name != "region"
+	}
+	if key == "node.kubernetes.io/exclude-from-external-load-balancers" {
+		return false
+	}
+	for _, own := range []string{"kubernetes.io", "k8s.io", "eggo.isula.org"} {
+		if domain == own || strings.HasSuffix(domain, "."+own) {
+			return true
+		}
+	}
+	return false
+}
+
+// nodeSettings reads eggo.nodes: labels and taints by the names of machines.
+func (l *loader) nodeSettings(v val) {
+	if !l.kind(v, yaml.MappingNode) {
+		return
+	}
+	l.c.Eggo.Nodes = map[string]NodeSettings{}
+	l.pairs(v, func(key *yaml.Node, sub val) {
+		l.given[sub.path] = sub.at()
+		s := NodeSettings{Labels: map[string]string{}}
+		l.object(sub, "<node>", &s)
+		l.c.Eggo.Nodes[key.Value] = s
+	})
+}
+
+func (l *loader) labels(to map[string]string) reader {
+	return func(v val) {
+		if !l.kind(v, yaml.MappingNode) {
+			return
+		}
+		l.pairs(v, func(key *yaml.Node, sub val) {
+			value, ok := l.line(sub)
+			if !ok && !isNull(sub.node) && (sub.node.Kind != yaml.ScalarNode || sub.node.Value != "") {
+				return // is told already
+			}
+			name, value, code := LabelOf(key.Value + "=" + value)
+			if strings.Contains(key.Value, "=") {
+				code = ruleLabel.code
+			}
+			switch code {
+			case "":
+				to[name] = value
+			case ruleLabelValue.code:
+				l.err(sub, code, "value", clip(sub.node.Value))
+			default:
+				l.errAt(position{key.Line, key.Column}, sub.path, code, "value", clip(key.Value))
+			}
+		})
+	}
+}
+
+func (l *loader) taints(to *[]Taint) reader {
+	return func(v val) {
+		l.items(v, func(v val) {
+			text, ok := l.line(v)
+			if !ok {
+				return
+			}
+			t, code := TaintOf(text)
+			switch {
+			case code != "":
+				l.err(v, code, "value", clip(text))
+			case slices.ContainsFunc(*to, func(o Taint) bool { return o.ID() == t.ID() }):
+				l.err(v, "config.taint-twice", "value", t.ID())
+			default:
+				*to = append(*to, t)
+			}
+		})
+	}
+}
+
+// checkNodeSettings refuses settings of machines that have no Node, and warns of those that the file does not have.
+func (l *loader) checkNodeSettings() {
+	for _, name := range slices.Sorted(maps.Keys(l.c.Eggo.Nodes)) {
+		key := "eggo.nodes." + event.Clean(clip(name))
+		i := slices.IndexFunc(l.c.Nodes, func(n Node) bool { return n.Name == name })
+		switch {
+		case i < 0:
+			l.warnAt(l.where(key), key, "config.node-unknown", "value", clip(name))
+		case !l.c.Nodes[i].Has(bundle.ControlPlane) && !l.c.Nodes[i].Has(bundle.Worker):
+			l.errAt(l.where(key), key, "config.node-no-kubelet", "value", clip(name))
+		}
+	}
+}
+
+// AddNodeSettings gives machines of a deploy.yaml labels and taints in eggo.nodes, beside those that they have. The
+// result has been loaded again, as that of AddNodes.
+func AddNodeSettings(data []byte, file string, more map[string]NodeSettings) ([]byte, Problems, error) {
+	t, err := readText(data, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	was, problems := Load(data, file)
+	if was == nil {
+		return nil, problems, nil
+	}
+	all := mapIn(asMap(t.eggo()), "nodes")
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		own := mapIn(all, name)
+		if len(more[name].Labels) > 0 {
+			labels := mapIn(own, "labels")
+			for _, k := range slices.Sorted(maps.Keys(more[name].Labels)) {
+				setIn(labels, k, more[name].Labels[k])
+			}
+		}
+		taints := slices.Clone(was.Eggo.Nodes[name].Taints)
+		for _, fresh := range more[name].Taints {
+			taints = append(slices.DeleteFunc(taints, func(o Taint) bool { return o.ID() == fresh.ID() }), fresh)
+		}
+		if len(more[name].Taints) > 0 {
+			list := valueIn(own, "taints")
+			*list = yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+			for _, one := range taints {
+				list.Content = append(list.Content, textNode(one.String()))
+			}
+		}
+	}
+	return t.result(file, was.Nodes)
+}
+
+// eggo is the map of our own keys, which is made if it is not there; it is taken for changed.
+func (t *text) eggo() *yaml.Node {
+	key, eggo := t.pair("eggo")
+	if key == nil {
+		key, eggo = textNode("eggo"), &yaml.Node{}
+		t.after[key] = t.root.Content[len(t.root.Content)-2]
+		t.root.Content = append(t.root.Content, key, eggo)
+	}
+	t.changed[key] = true
+	return eggo
+}
+
+// valueIn is the value of a key of a map, which is made if it is not there.
+func valueIn(m *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			return m.Content[i+1]
+		}
+	}
+	n := &yaml.Node{}
+	m.Content = append(m.Content, textNode(key), n)
+	return n
+}
+
+func setIn(m *yaml.Node, key, value string) { valueIn(m, key).SetString(value) }
