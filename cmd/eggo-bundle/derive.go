@@ -217,6 +217,9 @@ func (d *derived) binaries(c *config.Cluster) {
 		}
 	}
 	lines := examplePrograms(c.Runtime, config.RuntimeExtras(c.Runtime), known)
+	if c.ByKubeadm() {
+		lines = append(lines, examplePrograms(config.DriverKubeadm, []string{config.DriverKubeadm}, known)...)
+	}
 	if c.DNS.Type == "binary" && !slices.ContainsFunc(c.Packages[bundle.ControlPlane],
 		func(p config.Package) bool { return p.Name == "coredns" && p.Type != "binary" }) {
 		lines = append(lines, examplePrograms("coredns", []string{"coredns"}, known)...)
@@ -251,6 +254,17 @@ func examplePrograms(example string, extras []string, known map[string]bool) []s
 		known[name] = true
 	}
 	return strings.Split(strings.TrimSuffix(list, "\n"), "\n")
+}
+
+// exampleImages are the lines of images that the example of that name has.
+func exampleImages(example string) []string {
+	text, err := assets.Example(example)
+	if err != nil {
+		return nil
+	}
+	_, list, _ := strings.Cut(string(text), "\nimages:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	return strings.Split(list, "\n")
 }
 
 // addons are those that deploy.yaml names, and the manifest of its network plugin.
@@ -313,6 +327,9 @@ func (d *derived) images(c *config.Cluster) {
 			l = dns.ReplaceAllString(l, "${1}"+v+`"`)
 		}
 		lines = append(lines, l)
+	}
+	if c.ByKubeadm() {
+		lines = append(lines, exampleImages(config.DriverKubeadm)...)
 	}
 	d.replace(from, to, lines...)
 }

@@ -166,7 +166,7 @@ func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string))
 			continue
 		}
 		runs = runs || role == bundle.ControlPlane || role == bundle.Worker
-		for _, name := range slices.Concat(config.StartedPrograms(role), config.ToolPrograms(role)) {
+		for _, name := range slices.Concat(c.StartedPrograms(role), config.ToolPrograms(role)) {
 			if !has(bundle.Binary, role, name) {
 				add("verify.no-program", "program", name, "role", string(role), "arch", m.Arch)
 			}
@@ -200,6 +200,11 @@ func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string))
 	}
 	if c.PauseImage == "" && imageTag(m, "pause") == nil {
 		add("verify.no-image", "image", "pause", "arch", m.Arch)
+	}
+	for _, want := range c.PodImages(m) {
+		if !slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return i.Name == want }) {
+			add("verify.no-image", "image", want, "arch", m.Arch)
+		}
 	}
 	serves := slices.ContainsFunc(c.With(bundle.ControlPlane), func(n config.Node) bool { return n.Arch == m.Arch })
 	asked := slices.ContainsFunc(c.Packages[bundle.ControlPlane],

@@ -18,6 +18,7 @@ func (l *loader) check() {
 	l.checkNodeSettings()
 	l.checkNetworks()
 	l.checkEtcd()
+	l.checkDriver()
 	l.checkBalancer()
 	l.checkEndpoint()
 	l.checkPorts()

@@ -80,6 +80,7 @@ func TestHostileValuesAreRefusedInEveryField(t *testing.T) {
 		"yaml address": {"install: {addition: {etcd: [{name: \"https://a/\"%s, type: yaml}]}}\n",
 			append([]string{"../../etc/passwd", "a/../b", "/a/../b", "/a//b", "~root"}, below...)},
 		"srcpath arch":         {"install: {package-source: {srcpath: {%s: /a.tar.gz}}}\n", nil},
+		"eggo.driver":          {"eggo: {driver: %s}\n", nil},
 		"eggo.hostname":        {"eggo: {hostname: %s}\n", nil},
 		"eggo.password-from":   {"eggo: {password-from: %s}\n", nil},
 		"env of password-from": {"eggo: {password-from: \"env:\"%s}\n", nil},

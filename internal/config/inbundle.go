@@ -16,9 +16,16 @@ const AllAddons = "addons"
 // IsURL says whether a package of type yaml is one of the network, not of the bundle.
 func IsURL(name string) bool { return strings.Contains(name, "://") }
 
-// StartedPrograms are those that are services of a role: without one of them a machine of the role does not come up.
-// They are for who has no driver at hand; a test holds the driver's list against them.
-func StartedPrograms(r bundle.Role) []string {
+// StartedPrograms are those without which a machine of the role does not come up: services, and what makes static pods.
+// They are for who has no driver at hand; a test holds the drivers' lists against them.
+func (c *Cluster) StartedPrograms(r bundle.Role) []string {
+	switch {
+	case !c.ByKubeadm():
+	case r == bundle.ControlPlane:
+		return []string{"kubelet", DriverKubeadm}
+	case r == bundle.Worker:
+		return []string{"kubelet"}
+	}
 	switch r {
 	case bundle.ControlPlane:
 		return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"}

@@ -180,6 +180,7 @@ type Package struct {
 
 // Eggo is the optional top-level map "eggo:" with the keys that are our own.
 type Eggo struct {
+	Driver           string // binary (default), kubeadm
 	Hostname         string // keep (default), set
 	EtcdUser         string // etcd (default), root
 	SudoPassword     string

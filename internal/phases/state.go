@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/controlplane"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
+	"github.com/eggo-k8s/eggo/internal/phases/driver/kubeadm"
 	penv "github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
@@ -72,8 +73,12 @@ func newRun(env Env) *run {
 	p := &payload.Payload{Nodes: n, Executed: func(n config.Node) []string { return executed(e.Cluster, n) }}
 	cl := &clients.Clients{Env: e, Nodes: n, Certs: c}
 	rt, lb := &runtimes.Runtimes{Payload: p, Rolling: turns}, balancer.New(cl)
-	d := &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: turns, Aside: lb.Aside,
+	services := &binary.Binary{Env: e, Payload: p, Certs: c, Rolling: turns, Aside: lb.Aside,
 		RuntimeUnit: rt.Runtime().Unit()}
+	var d driver.Driver = services
+	if env.Cluster.ByKubeadm() {
+		d = kubeadm.New(services, cl)
+	}
 	return &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: cl, Rolling: turns,
 		host: &host.Host{Payload: p}, runtimes: rt, hooks: hooks.New(p, at.Dir), driver: d,
 		etcd: etcd.New(cl, p, turns, d), control: &controlplane.ControlPlane{Clients: cl, Driver: d}, balancer: lb,
@@ -84,6 +89,9 @@ func newRun(env Env) *run {
 // files.
 func executed(cluster *config.Cluster, n config.Node) []string {
 	out := binary.Executes(cluster, n)
+	if cluster.ByKubeadm() {
+		out = kubeadm.Executes(n)
+	}
 	if nodes.IsKubelet(n) {
 		out = append(out, runtimes.Executes(cluster)...)
 	}

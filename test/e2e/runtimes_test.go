@@ -38,6 +38,9 @@ func example(t *testing.T, s *stand.Stand, file string, change func(map[string]a
 	title := strings.TrimSuffix(file, ".yaml")
 	path := w.spec(t, title, func(doc map[string]any) {
 		doc["binaries"] = append(doc["binaries"].([]any), more["binaries"].([]any)...)
+		if list, ok := more["images"].([]any); ok {
+			doc["images"] = append(doc["images"].([]any), list...)
+		}
 		if p, ok := more["packages"].(map[string]any); ok {
 			mine := doc["packages"].(map[string]any)
 			mine["install"] = append(mine["install"].([]any), p["install"].([]any)...)

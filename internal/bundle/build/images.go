@@ -61,15 +61,18 @@ func wanted(s *spec.Spec, addons []lock.Addon) ([]spec.Image, []event.Msg, error
 		}
 	}
 	var notes []event.Msg
-	if s.Discover.Kubernetes {
+	if s.Discover.Kubernetes || s.Discover.Kubeadm {
 		list, more, err := addon.KubernetesImages(s.Kubernetes)
 		if err != nil {
 			return nil, nil, err
 		}
 		notes = more
 		for _, k := range list {
-			if !k.Kubeadm {
+			switch {
+			case !k.Kubeadm, s.Discover.Kubeadm && strings.Contains(k.Name, "/kube-proxy:"):
 				add(k.Name, nodes)
+			case s.Discover.Kubeadm:
+				add(k.Name, []bundle.Role{bundle.ControlPlane})
 			}
 		}
 	}

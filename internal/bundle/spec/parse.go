@@ -344,9 +344,10 @@ func (p *parser) discover(s *Spec) func(*yaml.Node, string) {
 		s.Discover = Discover{}
 		p.list(func(n *yaml.Node, key string) {
 			var v string
-			p.text(&v, oneOf("addons", "kubernetes"))(n, key)
+			p.text(&v, oneOf("addons", "kubernetes", "kubeadm"))(n, key)
 			s.Discover.Addons = s.Discover.Addons || v == "addons"
 			s.Discover.Kubernetes = s.Discover.Kubernetes || v == "kubernetes"
+			s.Discover.Kubeadm = s.Discover.Kubeadm || v == "kubeadm"
 		})(n, key)
 	}
 }

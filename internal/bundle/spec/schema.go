@@ -21,7 +21,7 @@ func Schema() []byte {
 				key("codename", text()),
 			)),
 			key("runtime", words("containerd", "docker", "isulad")), key("layout", words("flat", "typed")),
-			key("discover", list(words("addons", "kubernetes"))),
+			key("discover", list(words("addons", "kubernetes", "kubeadm"))),
 			key("packages", object(
 				key("closure", words(string(Full), string(Minus), string(NoDeps))), key("baseline", text()),
 				key("repositories", lists("repository")),

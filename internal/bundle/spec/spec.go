@@ -55,6 +55,7 @@ type Spec struct {
 type Discover struct {
 	Addons     bool // those that the addons' manifests name
 	Kubernetes bool // those of the Kubernetes version's own list that a cluster of binaries needs: pause and CoreDNS
+	Kubeadm    bool // all of that list: what a control plane of pods needs, which kubeadm makes
 }
 
 // Path of a file that a spec names. File is where it is, Name how the spec writes it: only that enters what is pinned.

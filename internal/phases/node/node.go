@@ -408,7 +408,12 @@ func (s Service) script(before string) string {
 
 // Journal returns the last words of a unit, for faults.
 func (n *Node) Journal(ctx context.Context, unit string) string {
-	out, err := n.Query(ctx, "journalctl -u "+shell.Quote(unit)+" -n 20 --no-pager -o cat || true")
+	return n.Tail(ctx, "journalctl -u "+shell.Quote(unit)+" -n 20 --no-pager -o cat || true")
+}
+
+// Tail are the last words of what a script prints, for faults.
+func (n *Node) Tail(ctx context.Context, script string) string {
+	out, err := n.Query(ctx, script)
 	if err != nil {
 		return ""
 	}

@@ -70,7 +70,8 @@ func (r *Payload) Members(n config.Node, m *bundle.Manifest) []Placed {
 		if !Overrides(list) {
 			for _, mem := range m.Members {
 				if target := m.Target(mem); target != "" && slices.Contains(mem.Roles, role) &&
-					!(mem.Kind == bundle.Binary && config.OfOtherRuntime(r.Cluster.Runtime, mem.Name)) {
+					!(mem.Kind == bundle.Binary && (config.OfOtherRuntime(r.Cluster.Runtime, mem.Name) ||
+						r.Cluster.OfOtherDriver(mem.Name))) {
 					add(mem, path.Dir(target), bundle.UseOf(mem.Kind))
 				}
 			}
@@ -129,7 +130,7 @@ func (r *Payload) Packages(n config.Node, m *bundle.Manifest) []string {
 func (r *Payload) Images(n config.Node, m *bundle.Manifest) []bundle.Image {
 	var out []bundle.Image
 	for _, im := range m.Images {
-		if wants(n, im.Roles) || slices.ContainsFunc(r.Listed(n, "image"),
+		if wants(n, im.Roles) && !r.Cluster.WithoutImage(im.Name) || slices.ContainsFunc(r.Listed(n, "image"),
 			func(name string) bool { return config.MeansImage(name, im.Name) }) {
 			out = append(out, im)
 		}

@@ -37,6 +37,34 @@ func TestTheBundlesVersionIsChecked(t *testing.T) {
 	}
 }
 
+// TestTheDriverIsChecked: that of an installed cluster stays; kubeadm needs a version that reads its configuration.
+func TestTheDriverIsChecked(t *testing.T) {
+	r := newInput()
+	saved := *r.Cluster
+	r.Saved = &saved
+	r.Cluster.Eggo.Driver = config.DriverKubeadm
+	if got := nodestest.Codes(Run(t.Context(), r, []Check{checkDriver()})); !slices.Equal(got,
+		[]string{"error preflight.driver-change"}) {
+		t.Errorf("%v", got)
+	}
+	if got := nodestest.Codes(Run(t.Context(), r, []Check{checkUpgradeDriver()})); !slices.Equal(got,
+		[]string{"error preflight.upgrade-driver"}) {
+		t.Errorf("%v", got)
+	}
+	saved.Eggo.Driver = config.DriverKubeadm
+	if got := Run(t.Context(), r, []Check{checkDriver()}); len(got) > 0 {
+		t.Errorf("%v", got)
+	}
+	for version, want := range map[string][]string{"v1.30.4": {"error bundle.kubeadm-old"}, "v1.31.0": nil} {
+		m := nodestest.Manifest()
+		m.Kubernetes = version
+		if got := nodestest.Codes(onBundle(r, []Check{checkKubeadm()},
+			Source{Bundle: nodestest.Box{Is: m}, Roles: bundle.AllRoles()})); !slices.Equal(got, want) {
+			t.Errorf("%s: %v", version, got)
+		}
+	}
+}
+
 // Two machines of one architecture, each served from the bundle of its family; one that neither fits is told with both.
 func TestEachMachineGetsTheBundleOfItsSystem(t *testing.T) {
 	r := newInput()

@@ -14,7 +14,7 @@ import (
 func Deploy() []Check {
 	return slices.Concat(Machine(), []Check{
 		checkPrograms(), checkPlaces(), checkAway(),
-		checkDNSChange(), checkLost(true), checkBalancer(), checkRestoring(),
+		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkRestoring(),
 		checkFiles(), checkTargets(),
 		checkTogether(), checkExternalCA(), checkUndo(), checkUndoObjects(),
 		checkRuntimeContainers(), checkRuntimeTurns(),
@@ -28,7 +28,7 @@ func Deploy() []Check {
 // bundles of that version, and what an upgrade may break or be stopped by.
 func Upgrade() []Check {
 	return slices.Concat([]Check{
-		checkUpgradeAPI(), checkUpgradeUnclaimed(), checkUpgradeVersion(), checkUpgradeLimit(), checkUpgradeNodes(),
+		checkUpgradeDriver(), checkUpgradeAPI(), checkUpgradeUnclaimed(), checkUpgradeVersion(), checkUpgradeLimit(), checkUpgradeNodes(),
 		checkUpgradeSkew(), checkUpgradeProxy(), checkUpgradeEtcd(), checkUpgradeDeprecated(), checkUpgradeWebhooks(),
 		checkUpgradeBudgets(), checkUpgradePods(), checkUpgradeImages(), checkUpgradeCertificates(),
 		checkUpgradeHops(), checkUpgradeBundle(),
@@ -54,7 +54,7 @@ func Machine() []Check {
 // Bundle is what is checked of bundles.
 func Bundle() []Check {
 	return []Check{
-		checkBundleStaged(), checkBundleArch(), checkBundleVersions(), checkVersion(), checkFlags(), checkRuntime(),
+		checkBundleStaged(), checkBundleArch(), checkBundleVersions(), checkVersion(), checkKubeadm(), checkFlags(), checkRuntime(),
 		checkDNSProgram(), checkImages(), checkAddons(), checkPackages(),
 	}
 }
@@ -85,7 +85,7 @@ func RemoveLost() []Check { return append(Remove(), checkLeaveUpgrade()) }
 func Restore() []Check {
 	return []Check{
 		checkRestoreAway(), checkRestoreDeployed(), checkAuthority(false), checkMember(),
-		checkDNSSaved(), checkLost(false), checkSnapshot(),
+		checkDriver(), checkDNSSaved(), checkLost(false), checkSnapshot(),
 	}
 }
 

@@ -30,6 +30,9 @@ func (st *Node) parseVersion(kind, value string) {
 		file = value
 	}
 	version, name := event.Clean(node.VersionOf(strings.TrimSuffix(file, " (deleted)"))), event.Clean(path.Base(file))
+	if version == "" && kind == "runs" && strings.Contains(file, ":") { // the image of a pod
+		version = name
+	}
 	if version == "" {
 		return
 	}

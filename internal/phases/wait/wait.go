@@ -32,6 +32,14 @@ const ProbeLimit = 60 * time.Second
 // dies a second later. The request goes through the node's SSH connection to the component itself, whose certificate on
 // loopback is of its own making.
 func Answers(url, unit string) func(context.Context, *node.Node) error {
+	return AnswersOr(url, func(ctx context.Context, nd *node.Node, err error) *event.Fault {
+		return event.NewFault(event.ClassFailed, "component.unhealthy", err, "unit", unit, "log", nd.Journal(ctx, unit))
+	})
+}
+
+// AnswersOr is Answers with the fault of a component that does not.
+func AnswersOr(url string, fault func(context.Context, *node.Node, error) *event.Fault) func(context.Context,
+	*node.Node) error {
 	return func(ctx context.Context, nd *node.Node) error {
 		client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 			//nolint:gosec // see above
@@ -51,8 +59,7 @@ func Answers(url, unit string) func(context.Context, *node.Node) error {
 			}
 			select {
 			case <-limit.Done():
-				f := event.NewFault(event.ClassFailed, "component.unhealthy", err, "unit", unit, "log",
-					nd.Journal(ctx, unit)).On(nd.Name())
+				f := fault(ctx, nd, err).On(nd.Name())
 				f.Retry = true
 				return f
 			case <-tick.C:

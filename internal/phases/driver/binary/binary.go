@@ -36,6 +36,10 @@ type Binary struct {
 	Aside func(ctx context.Context, n config.Node, restart func(context.Context) error) error
 	// RuntimeUnit is what the kubelet is started after.
 	RuntimeUnit string
+
+	// Of a driver of static pods, whose kubelet is a service of this one; nil without.
+	StaticPods  func(config.Node) string // the directory of a node's manifests; "" for none
+	WithKubelet []string                 // binaries whose links are switched with the kubelet's
 }
 
 var _ driver.Driver = (*Binary)(nil)
@@ -112,14 +116,17 @@ func Paths() driver.Paths {
 // unit is the one that a component runs in.
 func unit(c driver.Component) string { return string(c) + ".service" }
 
-// units are words for the shell.
-func units(cs []driver.Component) string {
+// Units are those that components run in.
+func Units(cs ...driver.Component) []string {
 	var out []string
 	for _, c := range cs {
 		out = append(out, unit(c))
 	}
-	return strings.Join(out, " ")
+	return out
 }
+
+// units are words for the shell.
+func units(cs []driver.Component) string { return strings.Join(Units(cs...), " ") }
 
 // service is the unit of a component with its files and binaries.
 func (r *Binary) service(c driver.Component, n config.Node) (node.Service, error) {
@@ -144,23 +151,20 @@ func (r *Binary) service(c driver.Component, n config.Node) (node.Service, error
 
 // Start implements driver.Driver: those that do not run yet start side by side.
 func (r *Binary) Start(c driver.Component, n config.Node, ready driver.Ready) driver.Work {
-	answers := func(url string) driver.Ready { return wait.Answers(url, unit(c)) }
 	p := start.Proof{}
 	switch c {
 	case driver.Etcd:
 		p.Reports, p.Votes = true, EtcdVotes
 	case driver.APIServer:
 		p.Reports, p.Serves, p.Aside = true, r.StopDelay(), r.Aside
-	case driver.ControllerManager:
-		p.Probe = answers("https://127.0.0.1:10257/healthz")
-	case driver.Scheduler:
-		p.Probe = answers("https://127.0.0.1:10259/healthz")
 	case driver.Kubelet:
 		p.Probe = r.kubeletWell(n)
-	case driver.Proxy:
-		p.Probe = answers("http://" + net.JoinHostPort(n.IP.String(), "10256") + "/healthz")
 	case driver.CoreDNS:
-		p.Probe = answers("http://" + net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)) + "/metrics")
+		p.Probe = wait.Answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics))+"/metrics", unit(c))
+	default:
+		if url := start.Health(c, n); url != "" {
+			p.Probe = wait.Answers(url, unit(c))
+		}
 	}
 	if ready != nil {
 		p.Probe = ready
@@ -171,7 +175,7 @@ func (r *Binary) Start(c driver.Component, n config.Node, ready driver.Ready) dr
 // kubeletWell waits for the health probe of a kubelet that has joined; one that has not waits for its certificate
 // first.
 func (r *Binary) kubeletWell(n config.Node) func(context.Context, *node.Node) error {
-	healthy := wait.Answers("http://127.0.0.1:10248/healthz", unit(driver.Kubelet))
+	healthy := wait.Answers(start.Health(driver.Kubelet, n), unit(driver.Kubelet))
 	return func(ctx context.Context, nd *node.Node) error {
 		if f := r.Fact(n.Name); f == nil || !f.Joined {
 			return nil

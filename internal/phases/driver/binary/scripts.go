@@ -39,13 +39,19 @@ done
 `
 
 // StatusScript implements driver.Driver.
-func (r *Binary) StatusScript(n config.Node) string {
+func (r *Binary) StatusScript(n config.Node) string { return r.StatusOf(n, r.Components(n)) }
+
+// StatusOf is the StatusScript of a node on which these components are services.
+func (r *Binary) StatusOf(n config.Node, services []driver.Component) string {
 	serving := "" // without enable-kubelet-serving one of an earlier time may lie there
 	if r.Cluster.KubeletServing {
 		serving = servingCert
 	}
-	return systemd.StatusScript(strings.Fields(units(r.Components(n)))...) +
-		strings.ReplaceAll(certScript, "@SERVING@", serving)
+	script := ""
+	if len(services) > 0 {
+		script = systemd.StatusScript(Units(services...)...)
+	}
+	return script + strings.ReplaceAll(certScript, "@SERVING@", serving)
 }
 
 // SupportUnits implements driver.Driver.

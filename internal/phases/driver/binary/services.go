@@ -239,7 +239,12 @@ func (r *Binary) proxyService(n config.Node) (node.Service, error) {
 // cgroup1Field is the minor since which the kubelet's configuration has failCgroupV1.
 const cgroup1Field = 31
 
-func (r *Binary) kubeletService(n config.Node) (node.Service, error) {
+func (r *Binary) kubeletService(n config.Node) (node.Service, error) { return r.kubelet(n, false) }
+
+// AloneKubelet is the kubelet before there is an API server: it runs the static pods of the node and serves nobody.
+func (r *Binary) AloneKubelet(n config.Node) (node.Service, error) { return r.kubelet(n, true) }
+
+func (r *Binary) kubelet(n config.Node, alone bool) (node.Service, error) {
 	leaf := r.PKI().Nodes[n.Name]
 	p := pkiDir + "/"
 	doc := map[string]any{
@@ -269,16 +274,26 @@ func (r *Binary) kubeletService(n config.Node) (node.Service, error) {
 	if !r.Fact(n.Name).Cgroup2 && config.Minor(r.BundleOf(n).Manifest().Kubernetes) >= cgroup1Field {
 		doc["failCgroupV1"] = false
 	}
+	if r.StaticPods != nil && r.StaticPods(n) != "" {
+		doc["staticPodPath"] = r.StaticPods(n)
+	}
+	own := map[string]string{"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf,
+		"bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String()}
+	if alone { // nobody could say who may ask it
+		doc["authentication"].(map[string]any)["webhook"] = map[string]any{"enabled": false}
+		doc["authorization"] = map[string]any{"mode": "AlwaysAllow"}
+		doc["enableServer"] = false
+		delete(doc, "serverTLSBootstrap")
+		delete(own, "kubeconfig")
+		delete(own, "bootstrap-kubeconfig")
+	}
 	text, err := document(doc)
 	if err != nil {
 		return node.Service{}, err
 	}
 	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.RuntimeUnit},
 		Wants: []string{"network-online.target", r.RuntimeUnit}, Program: r.ProgramPath(n, "kubelet"),
-		Flags: r.Override("kubelet", map[string]string{
-			"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf,
-			"bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String(),
-		})}
+		Flags: r.Override("kubelet", own)}
 	logins, err := r.Cluster.PullLogins()
 	if err != nil {
 		return node.Service{}, err
@@ -288,6 +303,6 @@ func (r *Binary) kubeletService(n config.Node) (node.Service, error) {
 	}
 	files = append(files, layout.RootFile(kubeDir+"/kubelet.yaml", text),
 		layout.RootFile(layout.UnitDir+"kubelet.service", u.Render()))
-	return node.Service{Unit: "kubelet.service", Binaries: r.Binaries(n, "kubelet"), Tables: true, Files: files,
-		Places: []string{layout.PullLogins}}, nil
+	return node.Service{Unit: "kubelet.service", Tables: true, Files: files, Places: []string{layout.PullLogins},
+		Binaries: r.Binaries(n, append([]string{"kubelet"}, r.WithKubelet...)...)}, nil
 }

@@ -373,7 +373,7 @@ func TestVerifyAndPreflightWantTheSameBinaries(t *testing.T) {
 		for _, role := range bundle.AllRoles() {
 			is := slices.DeleteFunc(r.Executes(config.Node{Roles: []bundle.Role{role}}),
 				func(name string) bool { return name == string(driver.CoreDNS) })
-			if want := config.StartedPrograms(role); !slices.Equal(is, want) {
+			if want := r.Cluster.StartedPrograms(role); !slices.Equal(is, want) {
 				t.Errorf("%s: %v, want %v", role, is, want)
 			}
 		}

@@ -5,6 +5,7 @@ package start
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -37,6 +38,22 @@ type Part interface {
 	Restart(context.Context) error
 	// StoppedIn says for how much of a restart that took so long the old one still ran.
 	StoppedIn(ctx context.Context, took time.Duration) (time.Duration, error)
+}
+
+// Health is the address at which a component that runs on a node is asked for its health; "" of one that is asked in
+// another way.
+func Health(c driver.Component, n config.Node) string {
+	switch c {
+	case driver.ControllerManager:
+		return "https://127.0.0.1:10257/healthz"
+	case driver.Scheduler:
+		return "https://127.0.0.1:10259/healthz"
+	case driver.Kubelet:
+		return "http://127.0.0.1:10248/healthz"
+	case driver.Proxy:
+		return "http://" + net.JoinHostPort(n.IP.String(), "10256") + "/healthz"
+	}
+	return ""
 }
 
 // Proof is what shows that a component works, and what is told of a restart.

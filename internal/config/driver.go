@@ -1,0 +1,117 @@
+package config
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+)
+
+// The drivers: the components of the control plane are services, or static pods that kubeadm makes.
+const (
+	DriverBinary  = "binary"
+	DriverKubeadm = "kubeadm"
+)
+
+// OldestKubeadm is the oldest minor version of Kubernetes whose kubeadm reads the configuration that is written for it.
+const OldestKubeadm = 31
+
+// ByKubeadm says whether the control plane is static pods.
+func (c *Cluster) ByKubeadm() bool { return c.Eggo.Driver == DriverKubeadm }
+
+// podComponents are those that are pods with kubeadm, but for etcd.
+func podComponents() []string {
+	return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
+}
+
+// OfOtherDriver says whether the driver has no use for a binary of a bundle: a bundle may have what both need.
+func (c *Cluster) OfOtherDriver(binary string) bool {
+	if c.ByKubeadm() {
+		return slices.Contains(podComponents(), binary)
+	}
+	return binary == DriverKubeadm
+}
+
+// WithoutImage says whether no component runs from an image of a bundle: with services it is one of those that kubeadm
+// asks for.
+func (c *Cluster) WithoutImage(name string) bool {
+	repo, _ := SplitTag(name)
+	base := path.Base(repo)
+	return !c.ByKubeadm() && (base == "etcd" || slices.Contains(podComponents(), base))
+}
+
+// PodImage is the image of a bundle that a component runs from as a pod; where the bundle has none, the name under
+// which kubeadm asks for it. etcd has versions of its own: kubeadm is told the one of the bundle.
+func PodImage(m *bundle.Manifest, component string) string {
+	for _, im := range m.Images {
+		if repo, tag := SplitTag(im.Name); path.Base(repo) == component && (component == "etcd" || tag == m.Kubernetes) {
+			return im.Name
+		}
+	}
+	if component == "etcd" {
+		return "registry.k8s.io/etcd"
+	}
+	return "registry.k8s.io/" + component + ":" + m.Kubernetes
+}
+
+// SplitTag is the repository of an image and its tag, without a digest.
+func SplitTag(name string) (repo, tag string) {
+	name, _, _ = strings.Cut(name, "@")
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		return name[:i], name[i+1:]
+	}
+	return name, ""
+}
+
+// PodComponents are those that are pods on a machine of the roles.
+func (c *Cluster) PodComponents(n Node) []string {
+	var out []string
+	if !c.ByKubeadm() {
+		return nil
+	}
+	if n.Has(bundle.ControlPlane) && n.Has(bundle.Etcd) {
+		out = append(out, "etcd")
+	}
+	if n.Has(bundle.ControlPlane) {
+		out = append(out, podComponents()[:3]...)
+	}
+	if n.Has(bundle.ControlPlane) || n.Has(bundle.Worker) {
+		out = append(out, "kube-proxy")
+	}
+	return out
+}
+
+// PodImages are the images that the components of the cluster run from on machines of the bundle's architecture.
+func (c *Cluster) PodImages(m *bundle.Manifest) []string {
+	var out []string
+	for _, n := range c.Nodes {
+		if n.Arch != m.Arch {
+			continue
+		}
+		for _, name := range c.PodComponents(n) {
+			if im := PodImage(m, name); !slices.Contains(out, im) {
+				out = append(out, im)
+			}
+		}
+	}
+	return out
+}
+
+// checkDriver refuses what a driver cannot do.
+func (l *loader) checkDriver() {
+	if !l.c.ByKubeadm() {
+		return
+	}
+	if l.c.DNS.IsBinary() {
+		l.errAt(l.where("service.dns.corednstype"), "service.dns.corednstype", "config.kubeadm-dns", "line",
+			strconv.Itoa(l.where("eggo.driver").line))
+	}
+	for _, e := range l.c.ExtraArgs {
+		if e.Component == "kube-apiserver" && e.Args["--anonymous-auth"] == "false" {
+			l.errAt(l.where("config-extra-args"), "config-extra-args", "config.kubeadm-anonymous", "line",
+				strconv.Itoa(l.where("eggo.driver").line))
+		}
+	}
+}

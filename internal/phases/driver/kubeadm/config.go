@@ -1,0 +1,173 @@
+package kubeadm
+
+import (
+	"bytes"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
+)
+
+// Where things of the driver are on a node.
+const (
+	kubeDir   = "/etc/kubernetes"
+	pkiDir    = kubeDir + "/pki"
+	manifests = kubeDir + "/manifests"
+	ownDir    = kubeDir + "/eggo"        // configurations for kubeadm; manifests that are put aside, and those of before
+	patches   = ownDir + "/patches"      // what a member of etcd begins with
+	version   = "kubeadm.k8s.io/v1beta4" // since Kubernetes 1.31
+)
+
+// revisionName is the variable in a container's environment that says what it was made with.
+const revisionName = "EGGO_REVISION"
+
+// manifest is the file of a static pod.
+func manifest(c driver.Component) string { return manifests + "/" + string(c) + ".yaml" }
+
+// confFile is the configuration that a static pod is made with.
+func confFile(c driver.Component) string { return ownDir + "/kubeadm-" + string(c) + ".yaml" }
+
+// image is the one of the bundle that a component runs from.
+func image(m *bundle.Manifest, c driver.Component) string { return config.PodImage(m, string(c)) }
+
+// doc is a document, or a part of one.
+type doc = map[string]any
+
+// arg is a flag, or a variable of the environment.
+type arg struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+func args(of map[string]string) []arg {
+	out := []arg{}
+	for _, k := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, arg{k, of[k]})
+	}
+	return out
+}
+
+// configuration is what kubeadm makes the component's manifest with: the flags are those of the services. Without a
+// revision it is what the revision is made of.
+func (r *Kubeadm) configuration(c driver.Component, n config.Node, revision string) ([]byte, error) {
+	cluster := r.cluster(n)
+	part := doc{}
+	var env []arg
+	if revision != "" {
+		env = []arg{{revisionName, revision}}
+	}
+	switch c {
+	case driver.Etcd:
+		repo, tag := config.SplitTag(image(r.BundleOf(n).Manifest(), c))
+		settings, others := map[string]string{}, map[string]string{}
+		for k, v := range r.services.EtcdSettings(n) {
+			if name, ok := strings.CutPrefix(k, "ETCD_"); ok {
+				settings[strings.ReplaceAll(strings.ToLower(name), "_", "-")] = v
+			} else {
+				others[k] = v
+			}
+		}
+		part = doc{"dataDir": r.Paths().EtcdData, "imageRepository": path.Dir(repo), "imageTag": tag,
+			"extraArgs": args(settings), "extraEnvs": append(args(others), env...)}
+		cluster["etcd"] = doc{"local": part}
+	default:
+		flags := r.services.Flags(c, n)
+		part["extraArgs"], part["extraEnvs"] = args(flags), env
+		if v, err := r.volumes(c, n, flags); err != nil {
+			return nil, err
+		} else if len(v) > 0 {
+			part["extraVolumes"] = v
+		}
+		cluster[map[driver.Component]string{driver.APIServer: "apiServer",
+			driver.ControllerManager: "controllerManager", driver.Scheduler: "scheduler"}[c]] = part
+	}
+	initial := r.initial(n)
+	if c == driver.Etcd {
+		initial["patches"] = doc{"directory": patches}
+	}
+	return documents(initial, cluster)
+}
+
+// initial says which node it is.
+func (r *Kubeadm) initial(n config.Node) doc {
+	return doc{"apiVersion": version, "kind": "InitConfiguration",
+		"localAPIEndpoint": doc{"advertiseAddress": n.IP.String(), "bindPort": 6443},
+		"nodeRegistration": doc{"name": n.Name, "criSocket": r.RuntimeEndpoint()}}
+}
+
+// cluster is what is the same for every component.
+func (r *Kubeadm) cluster(n config.Node) doc {
+	m := r.BundleOf(n).Manifest()
+	repo, _ := config.SplitTag(image(m, driver.APIServer))
+	return doc{"apiVersion": version, "kind": "ClusterConfiguration", "clusterName": r.Cluster.Name,
+		"kubernetesVersion": m.Kubernetes, "controlPlaneEndpoint": r.Cluster.Endpoint, "certificatesDir": pkiDir,
+		"imageRepository": path.Dir(repo),
+		"networking": doc{"dnsDomain": r.Cluster.DNSDomain, "podSubnet": r.Cluster.PodCIDR.String(),
+			"serviceSubnet": r.Cluster.ServiceCIDR.String()}}
+}
+
+// volume is a place of the node that a static pod sees at the same path.
+type volume struct {
+	Name      string `json:"name"`
+	HostPath  string `json:"hostPath"`
+	MountPath string `json:"mountPath"`
+	ReadOnly  bool   `json:"readOnly,omitempty"`
+	PathType  string `json:"pathType"`
+}
+
+// volumes are the places that the flags name and kubeadm does not mount by itself: files that are read, and the
+// directories that are written to.
+func (r *Kubeadm) volumes(c driver.Component, n config.Node, flags map[string]string) ([]volume, error) {
+	files, err := r.services.Files(c, n)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{kubeDir + "/controller-manager.conf": true, kubeDir + "/scheduler.conf": true}
+	var out []volume
+	add := func(at, kind string, readOnly bool) {
+		if path.IsAbs(at) && !strings.HasPrefix(at, pkiDir+"/") && !there[at] {
+			there[at] = true
+			out = append(out, volume{Name: "eggo-" + strings.NewReplacer("/", "-", ".", "-", "_", "-").
+				Replace(strings.ToLower(strings.Trim(path.Base(at), "/"))), HostPath: at, MountPath: at,
+				ReadOnly: readOnly, PathType: kind})
+		}
+	}
+	for _, f := range files {
+		add(f.Path, "File", true)
+	}
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		switch v := flags[name]; {
+		case strings.HasSuffix(name, "-log-path"):
+			add(path.Dir(v), "DirectoryOrCreate", false)
+		case strings.HasSuffix(name, "-dir"):
+			add(v, "DirectoryOrCreate", false)
+		case path.IsAbs(v):
+			add(v, "File", true)
+		}
+	}
+	return out, nil
+}
+
+// documents renders documents one after another, keys sorted.
+func documents(docs ...doc) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(layout.WrittenByEggo)
+	for i, d := range docs {
+		if i > 0 {
+			b.WriteString("---\n")
+		}
+		text, err := yaml.Marshal(d)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(text)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,85 @@
+package kubeadm
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/driver/start"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/shell"
+)
+
+// needs are the steps without which a static pod does not start on the node: its images, and the programs that make it
+// and run it.
+func (r *Kubeadm) needs(n config.Node) []string {
+	out := []string{plan.ID(plan.PhaseInfra, "load-images", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name)}
+	for _, group := range plan.Groups(n) {
+		out = append(out, plan.Programs(n, group))
+	}
+	return out
+}
+
+// aloneKubelet is the step that has the kubelet run before the first static pod of the node. One that has not joined
+// runs alone: without an API server and without a server of its own, it runs the static pods. It joins when there is an
+// API server, and their containers stay as they are.
+func (r *Kubeadm) aloneKubelet(c driver.Component, n config.Node) *engine.Step {
+	phase := plan.PhaseControl
+	if c == driver.Etcd {
+		phase = plan.PhaseEtcd
+	}
+	s := plan.Step(phase, "kubelet", n.Name, r.needs(n))
+	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		return r.services.Runs(ctx, nd, driver.Kubelet)
+	})
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+		out, err := nd.Query(ctx, "if [ -s "+shell.Quote(r.Paths().Kubeconfig)+" ]; then echo joined; fi\n")
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(out) != "" {
+			return r.services.StartLocked(ctx, driver.Kubelet, n, nd)
+		}
+		svc, err := r.services.AloneKubelet(n)
+		if err != nil {
+			return err
+		}
+		if err := r.CheckLinks(ctx, n, nd, svc); err != nil {
+			return err
+		}
+		return nd.Start(ctx, svc)
+	})
+	return s
+}
+
+// proxy is kube-proxy on a node: its DaemonSet starts it, in the revision that was published.
+func (r *Kubeadm) proxy(n config.Node, ready driver.Ready) driver.Work {
+	current := func(ctx context.Context, nd *node.Node) (bool, error) {
+		revision, err := r.proxyRevision()
+		if err != nil {
+			return false, err
+		}
+		out, err := nd.Query(ctx, podsLib+"pods\n")
+		p := pod{c: driver.Proxy, revision: revision}
+		return err == nil && p.runsIn(out, true), err
+	}
+	if ready == nil {
+		ready = r.answers(driver.Proxy, start.Health(driver.Proxy, n))
+	}
+	w := driver.Work{Needs: []string{plan.ID(plan.PhaseControl, "kube-proxy", "")}, Timeout: proxyLimit + time.Minute,
+		Retry: engine.Retry{Tries: 2, Delay: 2 * time.Second}}
+	w.Check = r.Ask(n.Name, current)
+	w.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+		return r.proxyRuns(ctx, n, nd, current, ready)
+	})
+	return w
+}
+
+// master is the control plane whose bundle says what the DaemonSet of kube-proxy is.
+func (r *Kubeadm) master() config.Node { return r.Cluster.With(bundle.ControlPlane)[0] }

@@ -1,0 +1,148 @@
+package kubeadm
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/shell"
+)
+
+// split says which of the components of a node are services there, and which are pods.
+func (r *Kubeadm) split(nd *node.Node, cs []driver.Component) (services, pods []driver.Component) {
+	var n config.Node
+	for _, x := range slices.Concat(r.Cluster.Nodes, r.Removing) {
+		if x.Name == nd.Name() {
+			n = x
+		}
+	}
+	for _, c := range cs {
+		if isPod(c, n) || c == driver.Proxy {
+			pods = append(pods, c)
+		} else {
+			services = append(services, c)
+		}
+	}
+	return services, pods
+}
+
+// words are components for the shell.
+func words(cs []driver.Component) string {
+	var out []string
+	for _, c := range cs {
+		out = append(out, shell.Quote(string(c)))
+	}
+	return strings.Join(out, " ")
+}
+
+// Runs implements driver.Driver.
+func (r *Kubeadm) Runs(ctx context.Context, nd *node.Node, cs ...driver.Component) (bool, error) {
+	services, pods := r.split(nd, cs)
+	if len(services) > 0 {
+		if ok, err := r.services.Runs(ctx, nd, services...); !ok || err != nil {
+			return false, err
+		}
+	}
+	if len(pods) == 0 {
+		return true, nil
+	}
+	out, err := nd.Query(ctx, podsLib+"podstates "+words(pods)+"\n")
+	return err == nil && !strings.Contains(out, " inactive\n"), err
+}
+
+// Stopped implements driver.Driver.
+func (r *Kubeadm) Stopped(ctx context.Context, nd *node.Node, cs ...driver.Component) (bool, error) {
+	services, pods := r.split(nd, cs)
+	if len(services) > 0 {
+		if ok, err := r.services.Stopped(ctx, nd, services...); !ok || err != nil {
+			return false, err
+		}
+	}
+	if len(pods) == 0 {
+		return true, nil
+	}
+	out, err := nd.Query(ctx, podsLib+"if isdown "+words(pods)+"; then echo yes; fi\n")
+	return strings.TrimSpace(out) == "yes", err
+}
+
+// Log implements driver.Driver.
+func (r *Kubeadm) Log(ctx context.Context, nd *node.Node, c driver.Component) string {
+	if services, _ := r.split(nd, []driver.Component{c}); len(services) > 0 {
+		return r.services.Log(ctx, nd, c)
+	}
+	return nd.Tail(ctx, podsLib+"podlog "+words([]driver.Component{c})+"\n")
+}
+
+// LastWords implements driver.Driver.
+func (r *Kubeadm) LastWords(ctx context.Context, nd *node.Node, c driver.Component) string {
+	if services, _ := r.split(nd, []driver.Component{c}); len(services) > 0 {
+		return r.services.LastWords(ctx, nd, c)
+	}
+	if runs, err := r.Runs(ctx, nd, c); err != nil || runs {
+		return ""
+	}
+	return r.Log(ctx, nd, c)
+}
+
+// each is a script that does pod with a component that is a static pod on the node that it runs on, else service.
+// kube-proxy is neither: its DaemonSet has it run.
+func each(cs []driver.Component, pod string, service func(driver.Component) string) string {
+	var b strings.Builder
+	b.WriteString(podsLib)
+	for _, c := range cs {
+		name := shell.Quote(string(c))
+		switch c {
+		case driver.Proxy, driver.CoreDNS:
+		case driver.Kubelet:
+			b.WriteString(service(c))
+		case driver.Etcd:
+			b.WriteString("if [ -e " + shell.Quote(manifest(c)) + " ] || [ -e " + shell.Quote(ownDir+"/etcd.stopped") +
+				" ]; then " + pod + " " + name + "; else\n" + service(c) + "fi\n")
+		default:
+			b.WriteString(pod + " " + name + "\n")
+		}
+	}
+	return b.String()
+}
+
+// Stop implements driver.Driver: the manifests are put aside.
+func (r *Kubeadm) Stop(cs ...driver.Component) string {
+	return each(cs, "down", func(c driver.Component) string { return r.services.Stop(c) })
+}
+
+// Resume implements driver.Driver.
+func (r *Kubeadm) Resume(cs ...driver.Component) string {
+	return each(cs, "up", func(c driver.Component) string { return r.services.Resume(c) })
+}
+
+// Restart implements driver.Driver.
+func (r *Kubeadm) Restart(c driver.Component) string {
+	if c == driver.Kubelet {
+		return r.services.Restart(c)
+	}
+	return r.Stop(c) + r.Resume(c)
+}
+
+// Stale implements driver.Driver.
+func (r *Kubeadm) Stale(c driver.Component) string {
+	return r.services.Stale(c) + "rm -f $D/applied/" + shell.Quote(string(c)) + "\n"
+}
+
+// StopAll implements driver.Driver: the containers end with those of all other pods.
+func (r *Kubeadm) StopAll() string { return r.services.StopAll() }
+
+// StatusScript implements driver.Driver.
+func (r *Kubeadm) StatusScript(n config.Node) string {
+	pods := podsOf(n)
+	if slices.Contains(r.Components(n), driver.Proxy) {
+		pods = append(pods, driver.Proxy)
+	}
+	script := r.services.StatusOf(n, servicesOf(n))
+	if len(pods) > 0 {
+		script = podsLib + "podstates " + words(pods) + "\n" + script
+	}
+	return script
+}
