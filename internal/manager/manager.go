@@ -345,8 +345,12 @@ func (m *Manager) Continue(ctx context.Context, name string, q Request) (View, e
 		if !c.rec.Made {
 			k = Create
 		}
-		if l := c.rec.Last; l != nil && c.rec.Made && l.Kind != Snapshot && l.Kind != Create {
-			if k = l.Kind; q.Request == nil {
+		if l := c.rec.Last; l != nil && l.Kind != Snapshot {
+			unknown := l.Found && l.Kind == Restore // nobody here knows which snapshot
+			if c.rec.Made && l.Kind != Create && !unknown {
+				k = l.Kind
+			}
+			if q.Request == nil {
 				q.Request = l.Request
 			}
 		}

@@ -133,6 +133,13 @@ func statuses() map[string]int {
 		"manager.unknown":        http.StatusNotFound,
 		"usage.no-run":           http.StatusNotFound,
 		"kubeconfig.none":        http.StatusNotFound,
+
+		"manager.nothing-to-import": http.StatusNotFound,
+		"manager.revision":          http.StatusPreconditionFailed,
+		"manager.not-ready":         http.StatusServiceUnavailable,
+		"manager.unreachable":       http.StatusServiceUnavailable,
+		"api.no-route":              http.StatusNotFound,
+		"api.no-snapshot":           http.StatusNotFound,
 	}
 }
 

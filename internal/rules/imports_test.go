@@ -64,6 +64,8 @@ var dependencies = map[string][]string{
 	// the server
 	"internal/access":  {"internal/event"},
 	"internal/manager": {"internal/event"},
+	"internal/server": {"internal/access", "internal/problem", "internal/manager", "internal/operation", "internal/pki",
+		"internal/event"},
 	"internal/problem": {"internal/event", "internal/i18n"},
 	"internal/listen":  {"internal/event", "internal/problem"},
 	"internal/account": {"internal/access", "internal/database", "internal/problem", "internal/event"},
@@ -147,6 +149,10 @@ var within = map[string][]string{
 
 // more is what a package within a layer may import besides its layer.
 var more = map[string][]string{
+	"internal/manager/profile": {"internal/config", "internal/bundle"},
+	"internal/manager/records": {"internal/database"},
+	"internal/manager/runs": {"internal/config", "internal/journal", "internal/operation", "internal/operation/request",
+		"internal/operation/store"},
 	"internal/backend":         {"internal/operation/request"},
 	"internal/bundle/build":    {"assets"}, // the default spec's keyring
 	"internal/lineui":          {"internal/operation/request"},

@@ -33,6 +33,7 @@ func extras() map[string][]string {
 	return map[string][]string{
 		"eggo-tui":    slices.Concat(of("eggo-tui"), of("eggo"), []string{"bin/extras/man/eggo-tui-deploy.1.gz"}),
 		"eggo-bundle": append(of("eggo-bundle"), "bin/extras/man/eggo-bundle-build.1.gz"),
+		"eggo-server": append(of("eggo-server"), "bin/extras/man/eggo-server-serve.1.gz"),
 	}
 }
 

@@ -1,0 +1,97 @@
+package profile
+
+import (
+	"maps"
+	"regexp"
+	"strconv"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Files are where the secrets of a cluster are kept; "" where there is none.
+type Files struct{ Key, Password, SudoPassword, KnownHosts string }
+
+// entry is the path of a machine of a draft.
+var entry = regexp.MustCompile(`\Amachines(\[[0-9]+\])(?:\.(.*))?\z`)
+
+// Deploy is the deploy.yaml that a cluster comes to, which will be the file of that name, and what is wrong with it by
+// the rules of deploy.yaml. It holds no secret, but names the files that do.
+func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
+	d := config.Draft{Values: maps.Clone(c.Settings)}
+	if d.Values == nil {
+		d.Values = map[string]string{}
+	}
+	var out []Finding
+	for key := range c.Settings {
+		s, known := config.SettingOf(key)
+		if !known || s.Kind == config.Secret {
+			out = append(out, wrong("body.settings."+key, "setting", "key", key))
+		}
+	}
+	set := func(key, value string) {
+		if value != "" {
+			d.Values[key] = value
+		}
+	}
+	from := func(file string) string {
+		if file == "" {
+			return ""
+		}
+		return "file:" + file
+	}
+	set("cluster-id", c.Name)
+	set("username", c.SSH.User)
+	set("dns-domain", c.Domain)
+	set("private-key-path", files.Key)
+	set("eggo.password-from", from(files.Password))
+	set("eggo.sudo-password-from", from(files.SudoPassword))
+	set("eggo.known-hosts", files.KnownHosts)
+	if c.SSH.HostKeys == "" {
+		c.SSH.HostKeys = "strict"
+	}
+	set("eggo.host-keys", c.SSH.HostKeys)
+	for arch, path := range c.Bundles {
+		if arch != "amd64" && arch != "arm64" {
+			out = append(out, wrong("body.bundles."+arch, "arch", "arch", arch))
+			continue
+		}
+		set(config.BundleKey(arch), path)
+	}
+	for _, n := range c.Nodes {
+		m := config.Machine{Name: n.Name, IP: n.Address, Arch: n.Arch, Roles: roles(n)}
+		if n.Port != 0 {
+			m.Port = strconv.Itoa(n.Port)
+		}
+		d.Machines = append(d.Machines, m)
+	}
+	cluster, problems, err := d.Cluster(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cluster != nil {
+		problems = append(problems, config.Unsupported(cluster)...)
+	}
+	for _, p := range problems {
+		if p.Severity == event.Error {
+			out = append(out, Finding{location(p.Key), p.Fault()})
+		}
+	}
+	return d.YAML(), out, nil
+}
+
+// location is the part of the request that a key of the draft comes from.
+func location(key string) string {
+	if m := entry.FindStringSubmatch(key); m != nil {
+		field := map[string]string{"": "", "ip": ".address", "name": ".name", "port": ".port", "arch": ".arch"}[m[2]]
+		return "body.nodes" + m[1] + field
+	}
+	own := map[string]string{"cluster-id": "name", "username": "ssh.user", "private-key-path": "ssh.key",
+		"dns-domain": "domain", "eggo.host-keys": "ssh.host_keys", "eggo.known-hosts": "ssh.known_hosts",
+		"package-src.x86src": "bundles.amd64", "package-src.armsrc": "bundles.arm64", "masters": "nodes",
+		"nodes": "nodes", "etcds": "nodes", "": ""}
+	if at, is := own[key]; is {
+		return "body." + at
+	}
+	return "body.settings." + key
+}

@@ -1,0 +1,276 @@
+// Package profile says what a server takes for a cluster: its words, the rules of the design about them, and the
+// deploy.yaml that follows. It may import config, bundle and event.
+package profile
+
+import (
+	"cmp"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// The roles of a node, in the design's words.
+const (
+	ControlPlane = "controlplane"
+	Etcd         = "etcd"
+	Worker       = "worker"
+	Edge         = "edge"
+)
+
+// Node of a cluster.
+type Node struct {
+	Name    string   `json:"name" doc:"The name of the node." maxLength:"253"`
+	Address string   `json:"address" doc:"Its IP address." maxLength:"64"`
+	Roles   []string `json:"roles" doc:"controlplane, etcd, worker." maxItems:"8" nullable:"false"`
+	Arch    string   `json:"arch,omitempty" doc:"amd64 (default) or arm64." maxLength:"16"`
+	Port    int      `json:"port,omitempty" doc:"The SSH port, 22 unless given." minimum:"0" maximum:"65535"`
+}
+
+// Has says whether the node has a role.
+func (n Node) Has(role string) bool { return slices.Contains(n.Roles, role) }
+
+// SSH is how the nodes are logged in to. Secrets and keys are kept in files that only root can read; no answer has
+// them.
+type SSH struct {
+	User         string `json:"user" doc:"The user." maxLength:"64"`
+	Key          string `json:"key,omitempty" doc:"The private key, PEM or OpenSSH, without a passphrase." maxLength:"65536"`
+	Password     string `json:"password,omitempty" doc:"The password, where there is no key." maxLength:"1024"`
+	SudoPassword string `json:"sudo_password,omitempty" doc:"The password of sudo, if it differs." maxLength:"1024"`
+	KnownHosts   string `json:"known_hosts,omitempty" doc:"The host keys of the nodes, as in known_hosts." maxLength:"262144"`
+	HostKeys     string `json:"host_keys,omitempty" enum:"strict,accept-new" doc:"What is done about an unknown host key. strict unless given."`
+}
+
+// Cluster that is to be created.
+type Cluster struct {
+	Name          string            `json:"name" doc:"The name of the cluster." maxLength:"64"`
+	ServerAddress string            `json:"server_address" doc:"The address of this server; it is no node." maxLength:"253"`
+	Domain        string            `json:"domain" doc:"The suffix of the cluster's DNS names, such as cluster.local." maxLength:"253"`
+	SSH           SSH               `json:"ssh"`
+	Nodes         []Node            `json:"nodes" maxItems:"1000" nullable:"false"`
+	Bundles       map[string]string `json:"bundles,omitempty" doc:"The path of the bundle on this host, by architecture."`
+	Settings      map[string]string `json:"settings,omitempty" doc:"More keys of deploy.yaml, such as network.podcidr."`
+}
+
+// Finding is something wrong in a part of a request.
+type Finding struct {
+	Location string
+	Fault    *event.Fault
+}
+
+// Rules are those of a server.
+type Rules struct {
+	// Shared allows what deploy.yaml allows: a node that is control plane and worker, etcd by itself, a cluster without
+	// workers, the server as a node, and that control planes and etcd members are removed.
+	Shared bool
+	// Own are the server's addresses.
+	Own []netip.Addr
+}
+
+func wrong(at, code string, kv ...string) Finding {
+	return Finding{at, event.NewFault(event.ClassUsage, "profile."+code, nil, kv...)}
+}
+
+// Create says all that is wrong with a new cluster.
+func (r Rules) Create(c Cluster) []Finding {
+	var out []Finding
+	for _, f := range []struct{ at, value string }{ // C1
+		{"name", c.Name}, {"ssh.user", c.SSH.User}, {"ssh.key", cmp.Or(c.SSH.Key, c.SSH.Password)},
+		{"server_address", c.ServerAddress}, {"domain", c.Domain},
+	} {
+		if f.value == "" {
+			out = append(out, wrong("body."+f.at, "empty", "field", f.at))
+		}
+	}
+	own := r.Own
+	if a, ok := addressOf(c.ServerAddress); ok {
+		own = append(slices.Clone(own), a)
+	}
+	return append(out, r.nodes(c.Nodes, own)...)
+}
+
+// addressOf is the address in host or host:port. A name is not looked up: what it means may change.
+func addressOf(s string) (netip.Addr, bool) {
+	if host, _, err := net.SplitHostPort(s); err == nil {
+		s = host
+	}
+	a, err := netip.ParseAddr(s)
+	return a.Unmap(), err == nil
+}
+
+// nodes are the rules of create and update about nodes.
+func (r Rules) nodes(nodes []Node, own []netip.Addr) []Finding {
+	var out []Finding
+	addrs, names, count := map[netip.Addr]string{}, map[string]bool{}, map[string]int{}
+	for i, n := range nodes {
+		at := "body.nodes[" + strconv.Itoa(i) + "]"
+		out = append(out, r.node(at, n)...)
+		for _, role := range n.Roles {
+			count[role]++
+		}
+		if n.Name != "" && names[n.Name] { // C5
+			out = append(out, wrong(at+".name", "same-name", "name", n.Name))
+		}
+		names[n.Name] = true
+		a, err := netip.ParseAddr(n.Address)
+		if n.Address == "" {
+			continue
+		}
+		if err != nil || a.Zone() != "" {
+			out = append(out, wrong(at+".address", "address", "address", n.Address))
+			continue
+		}
+		a = a.Unmap()
+		if other, twice := addrs[a]; twice { // C5
+			out = append(out, wrong(at+".address", "same-address", "address", a.String(), "name", n.Name,
+				"other", other))
+		}
+		addrs[a] = n.Name
+		if !r.Shared && slices.Contains(own, a) { // C7
+			out = append(out, wrong(at+".address", "server", "address", a.String(), "name", n.Name))
+		}
+	}
+	need := []string{ControlPlane, Etcd, Worker} // C6
+	if r.Shared {
+		need = need[:1]
+	}
+	for _, role := range need {
+		if count[role] == 0 {
+			out = append(out, wrong("body.nodes", "too-few", "role", role))
+		}
+	}
+	return out
+}
+
+// node are the rules about one node.
+func (r Rules) node(at string, n Node) []Finding {
+	var out []Finding
+	for _, f := range []struct {
+		field string
+		empty bool
+	}{{"name", n.Name == ""}, {"address", n.Address == ""}, {"roles", len(n.Roles) == 0}} { // C2
+		if f.empty {
+			out = append(out, wrong(at+"."+f.field, "node-empty", "field", f.field, "name", n.Name))
+		}
+	}
+	seen := map[string]bool{}
+	for _, role := range n.Roles {
+		switch {
+		case !slices.Contains([]string{ControlPlane, Etcd, Worker, Edge}, role):
+			out = append(out, wrong(at+".roles", "role-unknown", "role", role))
+		case seen[role]:
+			out = append(out, wrong(at+".roles", "role-twice", "role", role, "name", n.Name))
+		case role == Edge && (n.Has(ControlPlane) || n.Has(Worker)):
+			out = append(out, wrong(at+".roles", "edge", "name", n.Name))
+		}
+		seen[role] = true
+	}
+	switch {
+	case n.Has(ControlPlane) && n.Has(Worker) && !r.Shared: // C3
+		out = append(out, wrong(at+".roles", "exclusive", "name", n.Name))
+	case !n.Has(ControlPlane) && !n.Has(Worker) && (n.Has(Edge) || n.Has(Etcd) && !r.Shared): // C4
+		role := Etcd
+		if !n.Has(Etcd) {
+			role = Edge
+		}
+		out = append(out, wrong(at+".roles", "alone", "name", n.Name, "role", role))
+	}
+	return out
+}
+
+// Update says all that is wrong with other nodes for a cluster.
+func (r Rules) Update(was, now []Node, server string) []Finding {
+	own := r.Own
+	if a, ok := addressOf(server); ok {
+		own = append(slices.Clone(own), a)
+	}
+	out := r.nodes(now, own)
+	for _, o := range was {
+		i := slices.IndexFunc(now, func(n Node) bool { return sameAddress(n.Address, o.Address) })
+		if i < 0 {
+			for _, role := range []string{ControlPlane, Etcd} { // U4
+				if o.Has(role) && !r.Shared {
+					out = append(out, wrong("body.nodes", "kept", "name", o.Name, "role", role))
+				}
+			}
+			continue
+		}
+		at := "body.nodes[" + strconv.Itoa(i) + "]"
+		n := now[i]
+		if n.Name != o.Name && n.Name != "" {
+			out = append(out, wrong(at+".name", "renamed", "name", o.Name, "new", n.Name))
+		}
+		if !sameRoles(o.Roles, n.Roles) && len(n.Roles) > 0 {
+			lost := func(x string) bool { return o.Has(x) && !n.Has(x) }
+			kept := !slices.ContainsFunc([]string{ControlPlane, Etcd}, lost)
+			if kept || r.Shared { // else it is U4's
+				out = append(out, wrong(at+".roles", "roles-changed", "name", o.Name))
+				continue
+			}
+			for _, role := range []string{ControlPlane, Etcd} {
+				if o.Has(role) && !n.Has(role) { // U4
+					out = append(out, wrong(at+".roles", "kept", "name", o.Name, "role", role))
+				}
+			}
+		}
+	}
+	return out
+}
+
+func sameAddress(a, b string) bool {
+	x, err := netip.ParseAddr(a)
+	y, err2 := netip.ParseAddr(b)
+	return err == nil && err2 == nil && x.Unmap() == y.Unmap()
+}
+
+func sameRoles(a, b []string) bool {
+	x, y := slices.Clone(a), slices.Clone(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(slices.Compact(x), slices.Compact(y))
+}
+
+// Of are the nodes of a deploy.yaml, in this package's words.
+func Of(c *config.Cluster) []Node {
+	var out []Node
+	for _, n := range c.Nodes {
+		x := Node{Name: n.Name, Address: n.IP.String(), Arch: n.Arch, Port: n.Port, Roles: []string{}}
+		for _, r := range n.Roles {
+			if word := word(r); word != "" {
+				x.Roles = append(x.Roles, word)
+			}
+		}
+		if len(x.Roles) > 0 { // a load balancer by itself is none of the API's nodes
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func word(r bundle.Role) string {
+	return map[bundle.Role]string{bundle.ControlPlane: ControlPlane, bundle.Etcd: Etcd, bundle.Worker: Worker}[r]
+}
+
+func roles(n Node) []bundle.Role {
+	var out []bundle.Role
+	for _, r := range []bundle.Role{bundle.ControlPlane, bundle.Worker, bundle.Etcd} {
+		if n.Has(word(r)) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Config is a node as deploy.yaml has it.
+func (n Node) Config() (config.Node, error) {
+	a, err := netip.ParseAddr(n.Address)
+	if err != nil {
+		return config.Node{}, event.NewFault(event.ClassUsage, "profile.address", nil, "address", n.Address)
+	}
+	return config.Node{Name: n.Name, IP: a.Unmap(), Port: cmp.Or(n.Port, 22), Arch: cmp.Or(n.Arch, "amd64"),
+		Roles: roles(n)}, nil
+}

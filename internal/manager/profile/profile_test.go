@@ -1,0 +1,193 @@
+package profile
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+)
+
+func node(name, address string, roles ...string) Node {
+	return Node{Name: name, Address: address, Roles: roles}
+}
+
+func right() Cluster {
+	return Cluster{Name: "one", ServerAddress: "192.0.2.250:7443", Domain: "cluster.local",
+		SSH: SSH{User: "root", Key: "key"}, Nodes: []Node{
+			node("m1", "192.0.2.1", ControlPlane, Etcd), node("w1", "192.0.2.2", Worker)}}
+}
+
+// said are the findings as "location code".
+func said(list []Finding) []string {
+	out := []string{}
+	for _, f := range list {
+		out = append(out, strings.TrimPrefix(f.Location, "body.")+" "+strings.TrimPrefix(f.Fault.Code, "profile."))
+	}
+	return out
+}
+
+// The sentences of the design about a new cluster, each with its number.
+func TestCreate(t *testing.T) {
+	for _, c := range []struct {
+		sentence string
+		change   func(*Cluster)
+		want     string
+	}{
+		{"right", func(*Cluster) {}, ""},
+		{"C1 name", func(c *Cluster) { c.Name = "" }, "name empty"},
+		{"C1 SSH user", func(c *Cluster) { c.SSH.User = "" }, "ssh.user empty"},
+		{"C1 SSH key", func(c *Cluster) { c.SSH.Key = "" }, "ssh.key empty"},
+		{"C1 server's address", func(c *Cluster) { c.ServerAddress = "" }, "server_address empty"},
+		{"C1 domain", func(c *Cluster) { c.Domain = "" }, "domain empty"},
+		{"C2 name", func(c *Cluster) { c.Nodes[1].Name = "" }, "nodes[1].name node-empty"},
+		{"C2 address", func(c *Cluster) { c.Nodes[1].Address = "" }, "nodes[1].address node-empty"},
+		{"C2 roles", func(c *Cluster) { c.Nodes = append(c.Nodes, node("x", "192.0.2.3")) },
+			"nodes[2].roles node-empty"},
+		{"C3", func(c *Cluster) { c.Nodes[0].Roles = append(c.Nodes[0].Roles, Worker) }, "nodes[0].roles exclusive"},
+		{"C4 etcd alone", func(c *Cluster) { c.Nodes = append(c.Nodes, node("e", "192.0.2.3", Etcd)) },
+			"nodes[2].roles alone"},
+		{"C4 edge alone", func(c *Cluster) { c.Nodes = append(c.Nodes, node("e", "192.0.2.3", Edge)) },
+			"nodes[2].roles alone"},
+		{"C5 address", func(c *Cluster) { c.Nodes[1].Address = "192.0.2.1" }, "nodes[1].address same-address"},
+		{"C5 address, written in another way", func(c *Cluster) { c.Nodes[1].Address = "::ffff:192.0.2.1" },
+			"nodes[1].address same-address"},
+		{"C5 name", func(c *Cluster) { c.Nodes[1].Name = "m1" }, "nodes[1].name same-name"},
+		{"C6 control plane", func(c *Cluster) { c.Nodes[0].Roles = []string{Etcd, Worker} }, "nodes too-few"},
+		{"C6 etcd", func(c *Cluster) { c.Nodes[0].Roles = []string{ControlPlane} }, "nodes too-few"},
+		{"C6 worker", func(c *Cluster) { c.Nodes = c.Nodes[:1] }, "nodes too-few"},
+		{"C7", func(c *Cluster) { c.ServerAddress = "192.0.2.2:7443" }, "nodes[1].address server"},
+		{"C7 without a port", func(c *Cluster) { c.ServerAddress = "192.0.2.2" }, "nodes[1].address server"},
+		{"an octet with a zero", func(c *Cluster) { c.Nodes[1].Address = "192.0.2.02" }, "nodes[1].address address"},
+		{"a host name", func(c *Cluster) { c.Nodes[1].Address = "w1.example.com" }, "nodes[1].address address"},
+		{"a role twice", func(c *Cluster) { c.Nodes[1].Roles = []string{Worker, Worker} }, "nodes[1].roles role-twice"},
+		{"no such role", func(c *Cluster) { c.Nodes[1].Roles = []string{Worker, "storage"} },
+			"nodes[1].roles role-unknown"},
+		{"edge", func(c *Cluster) { c.Nodes[1].Roles = []string{Worker, Edge} }, "nodes[1].roles edge"},
+	} {
+		x := right()
+		c.change(&x)
+		want := []string{}
+		if c.want != "" {
+			want = []string{c.want}
+		}
+		if got := said((Rules{}).Create(x)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", c.sentence, got, want)
+		}
+	}
+	own := Rules{Own: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
+	if got := said(own.Create(right())); !slices.Equal(got, []string{"nodes[0].address server"}) {
+		t.Error(got)
+	}
+	// All at once.
+	if got := (Rules{}).Create(Cluster{Nodes: []Node{{}}}); len(got) != 5+3+3 {
+		t.Errorf("%q", said(got))
+	}
+}
+
+// The sentences of the design about other nodes, each with its number.
+func TestUpdate(t *testing.T) {
+	was := []Node{node("m1", "192.0.2.1", ControlPlane, Etcd), node("m2", "192.0.2.2", ControlPlane),
+		node("w1", "192.0.2.3", Worker, Etcd), node("w2", "192.0.2.4", Worker)}
+	for _, c := range []struct {
+		sentence string
+		change   func([]Node) []Node
+		want     []string
+	}{
+		{"the same", func(n []Node) []Node { return n }, nil},
+		{"a worker goes, another comes", func(n []Node) []Node {
+			return append(n[:3], node("w3", "192.0.2.9", Worker))
+		}, nil},
+		{"U1 (C2)", func(n []Node) []Node { return append(n, node("", "192.0.2.9", Worker)) },
+			[]string{"nodes[4].name node-empty"}},
+		{"U1 (C3)", func(n []Node) []Node { return append(n, node("x", "192.0.2.9", Worker, ControlPlane)) },
+			[]string{"nodes[4].roles exclusive"}},
+		{"U1 (C4)", func(n []Node) []Node { return append(n, node("x", "192.0.2.9", Etcd)) },
+			[]string{"nodes[4].roles alone"}},
+		{"U2 (C5)", func(n []Node) []Node { return append(n, node("w1", "192.0.2.9", Worker)) },
+			[]string{"nodes[4].name same-name"}},
+		{"U3 (C6)", func(n []Node) []Node { return []Node{n[0], n[1]} },
+			[]string{"nodes too-few", "nodes kept"}}, // and w1 was an etcd member
+		{"U4 control plane", func(n []Node) []Node { return []Node{n[0], n[2], n[3]} }, []string{"nodes kept"}},
+		{"U4 etcd", func(n []Node) []Node { return []Node{n[0], n[1], n[3]} }, []string{"nodes kept"}},
+		{"U4 etcd stays as something else", func(n []Node) []Node { n[2].Roles = []string{Worker}; return n },
+			[]string{"nodes[2].roles kept"}},
+		{"U5 (C7)", func(n []Node) []Node { return append(n, node("x", "192.0.2.250", Worker)) },
+			[]string{"nodes[4].address server"}},
+		{"another name", func(n []Node) []Node { n[3].Name = "other"; return n }, []string{"nodes[3].name renamed"}},
+		{"another role", func(n []Node) []Node { n[3].Roles = []string{Worker, Etcd}; return n },
+			[]string{"nodes[3].roles roles-changed"}},
+	} {
+		now := make([]Node, len(was))
+		for i, n := range was {
+			n.Roles = slices.Clone(n.Roles)
+			now[i] = n
+		}
+		if got := said((Rules{}).Update(was, c.change(now), "192.0.2.250")); !slices.Equal(got, c.want) {
+			if len(got)+len(c.want) > 0 {
+				t.Errorf("%s: %q, want %q", c.sentence, got, c.want)
+			}
+		}
+	}
+}
+
+// With shared roles all is allowed that deploy.yaml allows.
+func TestSharedRoles(t *testing.T) {
+	c := right()
+	c.ServerAddress = "192.0.2.1"
+	c.Nodes = []Node{node("m1", "192.0.2.1", ControlPlane, Worker), node("e1", "192.0.2.2", Etcd)}
+	shared := Rules{Shared: true}
+	if got := said(shared.Create(c)); len(got) > 0 {
+		t.Error(got)
+	}
+	if got := said(shared.Update(c.Nodes, c.Nodes[:1], "")); len(got) > 0 {
+		t.Error(got)
+	}
+	if got := said(shared.Create(Cluster{Name: "a", ServerAddress: "b", Domain: "c", SSH: SSH{User: "d", Password: "e"},
+		Nodes: []Node{node("w", "192.0.2.1", Worker)}})); !slices.Equal(got, []string{"nodes too-few"}) {
+		t.Error(got)
+	}
+}
+
+// The deploy.yaml of a cluster is valid, means what was asked for, and holds no secret.
+func TestDeploy(t *testing.T) {
+	c := right()
+	c.SSH.Password, c.SSH.SudoPassword = "hunter2", "hunter3"
+	c.Bundles = map[string]string{"amd64": "/srv/a.tar.gz"}
+	c.Settings = map[string]string{"network.podcidr": "10.99.0.0/16"}
+	c.Nodes[1].Port = 2222
+	text, list, err := Deploy(c, Files{Key: "/d/key", Password: "/d/pw", KnownHosts: "/d/known"}, "/d/deploy.yaml")
+	if err != nil || len(list) > 0 {
+		t.Fatal(said(list), err)
+	}
+	got, problems := config.Load(text, "/d/deploy.yaml")
+	if got == nil {
+		t.Fatal(problems)
+	}
+	if got.Name != "one" || got.DNSDomain != "cluster.local" || got.PodCIDR.String() != "10.99.0.0/16" ||
+		got.SSH.PrivateKeyPath != "/d/key" || got.Eggo.PasswordFrom != "file:/d/pw" || got.Eggo.HostKeys != "strict" {
+		t.Errorf("%+v", got)
+	}
+	if nodes := Of(got); len(nodes) != 2 || nodes[1].Port != 2222 || !sameRoles(nodes[0].Roles, c.Nodes[0].Roles) {
+		t.Errorf("%+v", nodes)
+	}
+	if strings.Contains(string(text), "hunter") {
+		t.Error("a secret is in it")
+	}
+	c.Settings = map[string]string{"network.podcidr": "x", "password": "hunter2", "nonsense": "y"}
+	c.Bundles = map[string]string{"riscv": "/srv/a.tar.gz"}
+	_, list, err = Deploy(c, Files{Key: "/d/key"}, "/d/deploy.yaml")
+	for _, want := range []string{"settings.password setting", "settings.nonsense setting", "bundles.riscv arch"} {
+		if !slices.Contains(said(list), want) {
+			t.Errorf("%q has no %q", said(list), want)
+		}
+	}
+	cidr := func(f Finding) bool { return f.Location == "body.settings.network.podcidr" }
+	if !slices.ContainsFunc(list, cidr) || err != nil {
+		t.Error(said(list), err)
+	}
+	if _, err := node("x", "nowhere").Config(); err == nil {
+		t.Error("no address")
+	}
+}

@@ -1,0 +1,87 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/database"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/state"
+)
+
+func open(t *testing.T, path string) (*Store, *database.DB) {
+	t.Helper()
+	db, err := database.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return s, db
+}
+
+// What is written is there after a restart; a record and its changes are written together, and only over the revision
+// that was read.
+func TestStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	s, db := open(t, path)
+	ctx := t.Context()
+	r := manager.Record{Name: "one", Revision: 1, Unavailable: true, Epoch: 1, Operation: &manager.Operation{Epoch: 1,
+		Kind: manager.Create, Runs: []string{"r1"}}, Fault: &event.Fault{Code: "x", Class: event.ClassFailed}}
+	ch := manager.Change{Cluster: "one", Event: state.Create, From: state.Init, To: state.Creating}
+	if err := s.Save(ctx, r, 0, ch); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(ctx, r, 0, ch); !errors.Is(err, manager.ErrRevision) {
+		t.Error(err)
+	}
+	r.Revision = 3
+	if err := s.Save(ctx, r, 2, ch); !errors.Is(err, manager.ErrRevision) {
+		t.Error(err)
+	}
+	if err := s.Save(ctx, r, 1, ch, ch); err != nil {
+		t.Error(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, _ = open(t, path)
+	got, err := s.Load(ctx)
+	if err != nil || len(got) != 1 || got[0].Revision != 3 || got[0].Operation.Run() != "r1" ||
+		got[0].Fault.Code != "x" {
+		t.Errorf("%+v %v", got, err)
+	}
+	changes, err := s.Changes(ctx, 1, 1)
+	if err != nil || len(changes) != 1 || changes[0].Seq != 2 || changes[0].To != state.Creating {
+		t.Errorf("%+v %v", changes, err)
+	}
+	if err := s.Delete(ctx, "one", 2, "r1", ch); !errors.Is(err, manager.ErrRevision) {
+		t.Error(err)
+	}
+	if err := s.Delete(ctx, "one", 3, "r1", ch); err != nil {
+		t.Error(err)
+	}
+	if f, err := s.Forgotten(ctx); err != nil || f["one"] != "r1" {
+		t.Error(f, err)
+	}
+	if all, err := s.Changes(ctx, 0, 100); err != nil || len(all) != 4 { // what was refused left none
+		t.Errorf("%d %v", len(all), err)
+	}
+	if err := s.Save(ctx, manager.Record{Name: "one", Revision: 1}, 0); err != nil {
+		t.Error(err)
+	}
+	if f, err := s.Forgotten(ctx); err != nil || len(f) > 0 {
+		t.Error(f, err)
+	}
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := s.Load(over); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

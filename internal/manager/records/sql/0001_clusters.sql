@@ -1,0 +1,15 @@
+CREATE TABLE clusters (
+	name     TEXT PRIMARY KEY,
+	revision INTEGER NOT NULL,
+	record   TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE forgotten_clusters (
+	name  TEXT PRIMARY KEY,
+	until TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE cluster_changes (
+	seq    INTEGER PRIMARY KEY AUTOINCREMENT,
+	change TEXT NOT NULL
+) STRICT;

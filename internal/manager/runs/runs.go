@@ -1,0 +1,342 @@
+// Package runs begins the runs of a server's clusters as processes of their own, finds those that go on, and asks API
+// servers whether they answer: manager.Runner over operations on the state directory. It may import manager, operation
+// and what that stands on.
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
+)
+
+// mostRuns is more than an update can come to.
+const mostRuns = 4
+
+// Wanted is what a record wants: the deploy.yaml that a cluster is created with, and its nodes, nil for those that it
+// has.
+type Wanted struct {
+	Server string         `json:"server,omitempty"` // its address, as the request had it
+	Deploy string         `json:"deploy,omitempty"`
+	Nodes  []profile.Node `json:"nodes,omitempty"`
+}
+
+// Parameters of an operation. They hold no secret.
+type Parameters struct {
+	OnFailure string        `json:"on_failure,omitempty"`
+	HostKeys  string        `json:"host_keys,omitempty"`
+	Unsigned  bool          `json:"allow_unsigned,omitempty"`
+	Purge     bool          `json:"purge,omitempty"`
+	Drain     time.Duration `json:"drain_ns,omitempty"`
+	Force     bool          `json:"force,omitempty"`
+	Bundles   []string      `json:"bundles,omitempty"`
+	Batch     string        `json:"batch,omitempty"`
+	Soak      time.Duration `json:"soak_ns,omitempty"`
+	Window    string        `json:"window,omitempty"`
+	Packages  bool          `json:"packages,omitempty"`
+	Snapshot  string        `json:"snapshot,omitempty"`
+}
+
+// Options of a Runner.
+type Options struct {
+	Root     string // the state directory
+	Data     string // the server's own: what clusters are created with, and their keys
+	Launcher operation.Launcher
+}
+
+// Runner implements manager.Runner.
+type Runner struct {
+	o     Options
+	store store.Dir
+
+	mu      sync.Mutex
+	secrets map[string]map[string]string // by cluster: what was said, for the runs that follow; never written down
+	over    map[string]ended             // by directory: how runs ended that are over
+}
+
+type ended struct {
+	kind  manager.Kind
+	fault *event.Fault
+}
+
+// New makes a Runner.
+func New(o Options) *Runner {
+	return &Runner{o: o, store: store.Dir{Root: o.Root}, secrets: map[string]map[string]string{},
+		over: map[string]ended{}}
+}
+
+// Dir is the server's own directory of a cluster.
+func (r *Runner) Dir(cluster string) string { return filepath.Join(r.o.Data, "clusters", cluster) }
+
+// Tell has the runs of a cluster know secrets, by the IDs of their questions. They stay in memory.
+func (r *Runner) Tell(cluster string, secrets map[string]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.secrets[cluster] = secrets
+}
+
+// Keep writes a file of a cluster into the server's own directory, for root alone, and gives its path.
+func (r *Runner) Keep(cluster, name, text string) error {
+	dir := r.Dir(cluster)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	if err := renameio.WriteFile(filepath.Join(dir, name), []byte(text), 0o600, renameio.IgnoreUmask()); err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
+
+// Removed implements manager.Runner.
+func (r *Runner) Removed(cluster string) error {
+	r.Tell(cluster, nil)
+	return os.RemoveAll(r.Dir(cluster))
+}
+
+// Free implements manager.Runner.
+func (r *Runner) Free(_ context.Context, cluster string) error {
+	j, err := journal.At(r.o.Root, cluster)
+	if err != nil {
+		return err
+	}
+	return j.Free()
+}
+
+// Start implements manager.Runner.
+func (r *Runner) Start(ctx context.Context, rec manager.Record) (manager.Run, error) {
+	q, err := r.next(ctx, rec)
+	if err != nil || q == nil {
+		return nil, err
+	}
+	var p Parameters
+	if len(rec.Operation.Request) > 0 {
+		if err := json.Unmarshal(rec.Operation.Request, &p); err != nil {
+			return nil, err
+		}
+	}
+	r.mu.Lock()
+	answers := request.Answers{Secrets: r.secrets[rec.Name]}
+	r.mu.Unlock()
+	on, err := request.ParseOnFailure(p.OnFailure)
+	if err != nil {
+		return nil, err
+	}
+	c := q.Base()
+	c.OnFailure, c.HostKeys, c.Trust.AllowUnsigned = on, p.HostKeys, p.Unsigned
+	h, err := r.o.Launcher.Launch(request.With(q, c), answers)
+	if err != nil {
+		return nil, err
+	}
+	run, err := h.Started(ctx)
+	if err != nil && ctx.Err() != nil { // canceled before it has begun
+		_ = h.Abort()
+		run, err = h.Started(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &process{h, run}, nil
+}
+
+// next is what is to be done now; nil: nothing any more.
+func (r *Runner) next(ctx context.Context, rec manager.Record) (request.Request, error) {
+	o := rec.Operation
+	var w Wanted
+	var p Parameters
+	for data, into := range map[*json.RawMessage]any{&rec.Wanted: &w, &o.Request: &p} {
+		if len(*data) > 0 {
+			if err := json.Unmarshal(*data, into); err != nil {
+				return nil, err
+			}
+		}
+	}
+	own := request.OfCluster(rec.Name)
+	if o.Kind == manager.Update {
+		return r.update(ctx, rec, w, p)
+	}
+	if len(o.Runs) > 0 {
+		return nil, nil
+	}
+	switch o.Kind {
+	case manager.Create:
+		if w.Deploy == "" { // of the command line
+			return request.Deploy{Common: own}, nil
+		}
+		file := filepath.Join(r.Dir(rec.Name), store.ConfigName)
+		if err := r.Keep(rec.Name, store.ConfigName, w.Deploy); err != nil {
+			return nil, err
+		}
+		return request.Deploy{Common: request.OfFile(file)}, nil
+	case manager.Renew:
+		return request.Renew{Common: own}, nil
+	case manager.Snapshot:
+		return request.Snapshot{Common: own}, nil
+	case manager.Restore:
+		return request.Restore{Common: own, Snapshot: p.Snapshot}, nil
+	case manager.Upgrade:
+		u := request.NewUpgrade(own, p.Bundles...)
+		u.Force, u.Batch, u.Window, u.Packages = p.Force, p.Batch, p.Window, p.Packages
+		if p.Drain > 0 {
+			u.Drain = p.Drain
+		}
+		if p.Soak > 0 {
+			u.Soak = p.Soak
+		}
+		return u, nil
+	case manager.Back:
+		return request.Back{Common: own, Drain: p.Drain, Force: p.Force}, nil
+	case manager.Delete:
+		if _, err := r.config(ctx, rec.Name); errors.Is(err, fs.ErrNotExist) { // nothing was ever changed
+			return nil, nil
+		}
+		return request.Cleanup{Common: own, Purge: p.Purge}, nil
+	}
+	return nil, nil
+}
+
+// config is the cluster's own deploy.yaml.
+func (r *Runner) config(ctx context.Context, cluster string) (*config.Cluster, error) {
+	files, err := r.store.Read(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	text, path, err := files.Config()
+	if err != nil {
+		return nil, err
+	}
+	c, problems := config.Load(text, path)
+	return c, problems.Err()
+}
+
+// Nodes are those that a cluster has, by its own deploy.yaml; none if it has none.
+func (r *Runner) Nodes(ctx context.Context, cluster string) ([]profile.Node, error) {
+	c, err := r.config(ctx, cluster)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return profile.Of(c), nil
+}
+
+// update goes one run further to the nodes that are wanted: those that are missing join, then those that are too many
+// are removed. An operation without a difference is a deploy, which continues what was interrupted.
+func (r *Runner) update(ctx context.Context, rec manager.Record, w Wanted, p Parameters) (request.Request, error) {
+	own, o := request.OfCluster(rec.Name), rec.Operation
+	c, err := r.config(ctx, rec.Name)
+	if err != nil {
+		return nil, err
+	}
+	var join []config.Node
+	var gone []string
+	if w.Nodes != nil {
+		if join, gone, err = difference(c, w.Nodes); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(o.Runs) >= mostRuns:
+		return nil, event.NewFault(event.ClassFailed, "manager.endless", nil, "cluster", rec.Name)
+	case len(join) > 0:
+		return request.Join{Common: own, Nodes: join}, nil
+	case len(gone) > 0:
+		d := request.Delete{Common: own, Names: gone, Drain: request.DrainTimeout, Force: p.Force, Purge: p.Purge}
+		if p.Drain > 0 {
+			d.Drain = p.Drain
+		}
+		return d, nil
+	case len(o.Runs) == 0:
+		return request.Deploy{Common: own}, nil
+	}
+	return nil, nil
+}
+
+// Planned is the first run of an update to nodes; nil: there is no difference.
+func (r *Runner) Planned(ctx context.Context, cluster string, nodes []profile.Node) (request.Request, error) {
+	c, err := r.config(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	join, gone, err := difference(c, nodes)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(join) > 0:
+		return request.Join{Common: request.OfCluster(cluster), Nodes: join}, nil
+	case len(gone) > 0:
+		return request.Delete{Common: request.OfCluster(cluster), Names: gone, Drain: request.DrainTimeout}, nil
+	}
+	return nil, nil
+}
+
+// difference are the nodes that are missing, and the names of those that are too many.
+func difference(c *config.Cluster, wanted []profile.Node) (join []config.Node, gone []string, err error) {
+	for _, n := range wanted {
+		x, err := n.Config()
+		if err != nil {
+			return nil, nil, err
+		}
+		if !slices.ContainsFunc(c.Nodes, func(o config.Node) bool { return o.IP == x.IP }) {
+			join = append(join, x)
+		}
+	}
+	for _, have := range profile.Of(c) {
+		if !slices.ContainsFunc(wanted, func(n profile.Node) bool {
+			x, err := n.Config()
+			return err == nil && x.IP.String() == have.Address
+		}) {
+			gone = append(gone, have.Name)
+		}
+	}
+	return join, gone, nil
+}
+
+// Attach implements manager.Runner.
+func (r *Runner) Attach(ctx context.Context, cluster, run string) (manager.Run, error) {
+	h, err := operation.Open(context.WithoutCancel(ctx), r.store, request.Ref{Cluster: cluster, Run: run})
+	if err != nil {
+		return nil, err
+	}
+	ref, err := h.Started(ctx)
+	return &process{h, ref}, err
+}
+
+// process is a run. It implements manager.Run.
+type process struct {
+	*operation.Handle
+	run operation.Run
+}
+
+// ID implements manager.Run.
+func (p *process) ID() string { return p.run.Run }
+
+// Outcome implements manager.Run.
+func (p *process) Outcome() manager.Outcome {
+	_, err := p.Wait(context.Background()) // it is over: nothing is waited for
+	return manager.Outcome{Fault: faultOf(p.run.Cluster, err)}
+}
+
+func faultOf(cluster string, err error) *event.Fault {
+	if errors.Is(err, operation.ErrDied) {
+		return event.NewFault(event.ClassInterrupted, "manager.run-died", nil, "cluster", cluster)
+	}
+	return event.AsFault(err)
+}

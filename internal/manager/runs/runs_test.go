@@ -1,0 +1,319 @@
+package runs
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
+
+const threeNodes = `cluster-id: one
+username: root
+masters: [{name: m1, ip: 192.0.2.1, port: 22, arch: amd64}]
+nodes: [{name: w1, ip: 192.0.2.2, port: 22, arch: amd64}, {name: w2, ip: 192.0.2.3, port: 22, arch: amd64}]
+etcds: [{name: m1, ip: 192.0.2.1, port: 22, arch: amd64}]
+package-src: {type: tar.gz, x86src: /no/such/bundle.tar.gz}
+`
+
+func runner(t *testing.T) *Runner {
+	t.Helper()
+	return New(Options{Root: t.TempDir(), Data: t.TempDir()})
+}
+
+// install makes a cluster as a run leaves it.
+func install(t *testing.T, r *Runner) {
+	t.Helper()
+	files, err := r.store.Open(t.Context(), "one")
+	if err == nil {
+		err = files.SaveConfig(t.Context(), []byte(threeNodes))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logged has a run of a cluster with these events.
+func logged(t *testing.T, r *Runner, verb string, events ...event.Event) string {
+	t.Helper()
+	j, err := journal.Open(r.o.Root, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := j.NewRun(verb, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bus := event.NewBus(time.Now, log)
+	for _, e := range events {
+		if err := bus.Emit(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return log.ID()
+}
+
+func record(k manager.Kind, w *Wanted, p Parameters, runs ...string) manager.Record {
+	r := manager.Record{Name: "one", Operation: &manager.Operation{Kind: k, Runs: runs}}
+	if w != nil {
+		r.Wanted, _ = json.Marshal(w)
+	}
+	r.Operation.Request, _ = json.Marshal(p)
+	return r
+}
+
+// What an operation comes to is found out from the cluster's own deploy.yaml: nodes join, then others are removed, then
+// there is nothing to do.
+func TestWhatIsNext(t *testing.T) {
+	r := runner(t)
+	install(t, r)
+	have, err := r.Nodes(t.Context(), "one")
+	if err != nil || len(have) != 3 {
+		t.Fatal(have, err)
+	}
+	w3 := profile.Node{Name: "w3", Address: "192.0.2.9", Roles: []string{profile.Worker}}
+	other := &Wanted{Nodes: append(append([]profile.Node{}, have[:2]...), w3)}
+	less := &Wanted{Nodes: have[:2]}
+	for _, c := range []struct {
+		rec  manager.Record
+		want string
+	}{
+		{record(manager.Update, other, Parameters{}), "join"},
+		{record(manager.Update, less, Parameters{}, "r1"), "delete"},
+		{record(manager.Update, &Wanted{Nodes: have}, Parameters{}, "r1"), ""},
+		{record(manager.Update, &Wanted{Nodes: have}, Parameters{}), "deploy"},
+		{record(manager.Update, nil, Parameters{}), "deploy"},
+		{record(manager.Create, nil, Parameters{}), "deploy"},
+		{record(manager.Create, &Wanted{Deploy: threeNodes}, Parameters{}), "deploy"},
+		{record(manager.Create, nil, Parameters{}, "r1"), ""},
+		{record(manager.Renew, nil, Parameters{}), "certs renew"},
+		{record(manager.Snapshot, nil, Parameters{}), "etcd snapshot"},
+		{record(manager.Restore, nil, Parameters{Snapshot: "/s"}), "etcd restore"},
+		{record(manager.Upgrade, nil, Parameters{Bundles: []string{"/b"}, Drain: time.Minute, Soak: time.Hour}),
+			"upgrade"},
+		{record(manager.Back, nil, Parameters{}), "upgrade --back"},
+		{record(manager.Delete, nil, Parameters{Purge: true}), "cleanup"},
+	} {
+		q, err := r.next(t.Context(), c.rec)
+		got := ""
+		if q != nil {
+			got = q.Call().Verb
+		}
+		if err != nil || got != c.want {
+			t.Errorf("%s: %q (%v), want %q", c.rec.Operation.Kind, got, err, c.want)
+		}
+	}
+	if d, _ := r.next(t.Context(), record(manager.Update, less, Parameters{})); d.(request.Delete).Names[0] != "w2" {
+		t.Errorf("%+v", d)
+	}
+	text, err := os.ReadFile(filepath.Join(r.Dir("one"), "deploy.yaml"))
+	if err != nil || string(text) != threeNodes {
+		t.Error(err)
+	}
+	_, err = r.next(t.Context(), record(manager.Update, other, Parameters{}, "1", "2", "3", "4"))
+	if f := event.AsFault(err); f == nil || f.Code != "manager.endless" {
+		t.Error(err)
+	}
+	for _, nodes := range [][]profile.Node{have, other.Nodes, less.Nodes} {
+		if _, err := r.Planned(t.Context(), "one", nodes); err != nil {
+			t.Error(err)
+		}
+	}
+	if q, err := New(r.o).next(t.Context(), manager.Record{Name: "none", Operation: &manager.Operation{
+		Kind: manager.Delete}}); q != nil || err != nil { // nothing was ever changed
+		t.Error(q, err)
+	}
+	if err := r.Removed("one"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(r.Dir("one")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// What is in the state directory is seen: who works there, what ended well, what did not, and what died.
+func TestFind(t *testing.T) {
+	r := runner(t)
+	find := func() manager.Found {
+		t.Helper()
+		f, err := r.Find(t.Context(), "one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	if f := find(); f.Installed || f.Run != "" {
+		t.Errorf("%+v", f)
+	}
+	started := event.RunStarted{Cluster: "one", Verb: "deploy"}
+	id := logged(t, r, "deploy", started, event.RunEnded{Outcome: event.Failed, Exit: 1,
+		Fault: &event.Fault{Code: "run.failed", Class: event.ClassFailed}})
+	if f := find(); f.Run != id || f.Kind != manager.Create || f.Live || f.Fault.Code != "run.failed" {
+		t.Errorf("%+v", f)
+	}
+	install(t, r)
+	logged(t, r, "etcd-snapshot", started)
+	if f := find(); !f.Installed || f.Kind != manager.Snapshot || f.Fault.Code != "manager.run-died" {
+		t.Errorf("%+v", f)
+	}
+	some := started
+	some.Nodes = []string{"w1"}
+	for verb, want := range map[string]manager.Kind{"join": manager.Update, "certs-renew": manager.Update,
+		"upgrade": manager.Upgrade, "upgrade-back": manager.Back, "etcd-restore": manager.Restore} {
+		if got := kindOf(request.Verb(verb), ""); got != want && verb != "certs-renew" {
+			t.Errorf("%s: %s", verb, got)
+		}
+	}
+	logged(t, r, "cleanup", some, event.RunEnded{Outcome: event.OK})
+	if f := find(); f.Kind != manager.Update || f.Fault != nil {
+		t.Errorf("%+v", f)
+	}
+	logged(t, r, "cleanup", started, event.RunEnded{Outcome: event.OK})
+	if f := find(); f.Kind != manager.Delete || f.Fault != nil {
+		t.Errorf("%+v", f)
+	}
+	j, err := journal.Open(r.o.Root, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := j.Lock(journal.Holder{PID: 1, User: "ann", Verb: "join"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id = logged(t, r, "join", started)
+	if err := lock.Writes(id); err != nil {
+		t.Fatal(err)
+	}
+	if f := find(); !f.Live || f.Run != id {
+		t.Errorf("%+v", f)
+	}
+	if f := event.AsFault(r.Free(t.Context(), "one")); f == nil || f.Class != event.ClassLocked {
+		t.Error(f)
+	}
+	run, err := r.Attach(t.Context(), "one", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	<-run.Done()
+	if f := run.Outcome().Fault; f == nil || f.Code != "manager.run-died" || run.ID() != id {
+		t.Error(f)
+	}
+	if all, err := r.Scan(t.Context()); err != nil || len(all) != 1 || all[0].Live {
+		t.Errorf("%+v %v", all, err)
+	}
+}
+
+// A run that cannot begin says why; what was said of secrets goes to its process by a pipe.
+func TestStart(t *testing.T) {
+	r := runner(t)
+	install(t, r)
+	var args []string
+	r.o.Launcher = operation.Launcher{Root: r.o.Root, Command: func(a ...string) (*exec.Cmd, error) {
+		args = a
+		return exec.Command("/bin/sh", "-c", "cat >"+filepath.Join(r.o.Data, "got")+"; echo no such luck >&2"), nil
+	}}
+	r.Tell("one", map[string]string{"password": "hunter2"})
+	_, err := r.Start(t.Context(), record(manager.Renew, nil, Parameters{HostKeys: "strict"}))
+	if f := event.AsFault(err); f == nil || f.Code != "launch.process" || f.Cause != "no such luck" {
+		t.Error(err)
+	}
+	got, err := os.ReadFile(filepath.Join(r.o.Data, "got"))
+	if err != nil || !strings.Contains(string(got), "hunter2") || strings.Contains(strings.Join(args, " "), "hunter2") {
+		t.Errorf("%s %v", args, err)
+	}
+	wrong := record(manager.Renew, nil, Parameters{OnFailure: "x"})
+	if _, err := r.Start(t.Context(), wrong); event.AsFault(err) == nil {
+		t.Error("no fault")
+	}
+}
+
+// kubeconfigFor is one for a test server.
+func kubeconfigFor(srv *httptest.Server, user string) string {
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
+	return `{"current-context":"a","contexts":[{"name":"a","context":{"cluster":"c","user":"u"}}],` +
+		`"clusters":[{"name":"c","cluster":{"server":"` + srv.URL + `","certificate-authority-data":"` +
+		base64.StdEncoding.EncodeToString(ca) + `"}}],"users":[{"name":"u","user":` + user + `}]}`
+}
+
+// Whether an API server answers, and with what.
+func TestReach(t *testing.T) {
+	r := runner(t)
+	well := true
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if !well || q.Header.Get("Authorization") != "Bearer t" {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write([]byte("etcd failed\x1b[31m"))
+		}
+	}))
+	srv.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	srv.StartTLS()
+	defer srv.Close()
+	far := manager.Record{Name: "far", Kubeconfig: true}
+	if err := r.Keep("far", kubeconfigName, kubeconfigFor(srv, `{"token":"t"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Reach(t.Context(), far); err != nil {
+		t.Error(err)
+	}
+	well = false
+	if f := event.AsFault(r.Reach(t.Context(), far)); f == nil || f.Code != "manager.unreachable" ||
+		!strings.Contains(f.Cause, "etcd failed") || strings.Contains(f.Cause, "\x1b") {
+		t.Error(f)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Reach(over, far); err == nil {
+		t.Error("reached")
+	}
+	if err := r.Reach(t.Context(), manager.Record{Name: "none"}); err == nil {
+		t.Error("reached without a kubeconfig")
+	}
+	for what, text := range map[string]string{
+		"nonsense": "nonsense", "no user": kubeconfigFor(srv, `{}`), "no pair": kubeconfigFor(srv,
+			`{"client-certificate-data":"YQ==","client-key-data":"YQ=="}`),
+		"plain": strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), "https://", "http://", 1),
+		"files": kubeconfigFor(srv, `{"exec":{"command":"/bin/evil"}}`),
+	} {
+		_, err := ReadKubeconfig([]byte(text))
+		if f := event.AsFault(err); f == nil || f.Code != "manager.kubeconfig" || f.Class != event.ClassUsage {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// What is said when something is continued takes the place of what was said before.
+func TestOver(t *testing.T) {
+	was, err := json.Marshal(Parameters{Bundles: []string{"/b"}, OnFailure: "abort", HostKeys: "strict"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Over(&manager.Operation{Request: was}, Parameters{OnFailure: "ask"})
+	if got.OnFailure != "ask" || got.HostKeys != "strict" || len(got.Bundles) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got := Over(nil, Parameters{Force: true}); !got.Force {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,150 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
+
+// Scan implements manager.Runner.
+func (r *Runner) Scan(ctx context.Context) ([]manager.Found, error) {
+	names, err := r.store.Known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []manager.Found
+	for _, name := range names {
+		f, err := r.Find(ctx, name)
+		if err != nil { // of a newer program, or damaged: the command line says why
+			continue
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// Find implements manager.Runner.
+func (r *Runner) Find(ctx context.Context, cluster string) (manager.Found, error) {
+	f := manager.Found{Name: cluster}
+	files, err := r.store.Read(ctx, cluster)
+	if err != nil {
+		return f, err
+	}
+	defer files.Close()
+	_, _, err = files.Config()
+	f.Installed = err == nil
+	j := files.Journal()
+	ids, err := j.Runs()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	if len(ids) == 0 {
+		return f, nil
+	}
+	f.Run = ids[len(ids)-1]
+	dir := j.RunDir(f.Run)
+	r.mu.Lock()
+	known, is := r.over[dir]
+	r.mu.Unlock()
+	if is {
+		f.Kind, f.Fault = known.kind, known.fault
+		return f, nil
+	}
+	f.Kind = kindOf(request.Verb(j.Verb(f.Run)), dir)
+	if f.Live = j.Writing(f.Run); f.Live {
+		return f, nil
+	}
+	if f.Fault = outcome(cluster, dir); j.Writing(f.Run) { // it has only just begun
+		f.Live, f.Fault = true, nil
+		return f, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over[dir] = ended{f.Kind, f.Fault}
+	return f, nil
+}
+
+// outcome is how the run of a directory ended.
+func outcome(cluster, dir string) *event.Fault {
+	last, err := journal.Last(dir)
+	if end, is := last.Event.(event.RunEnded); err == nil && is {
+		return end.Fault
+	}
+	return faultOf(cluster, event.NewFault(event.ClassInterrupted, "manager.run-died", nil, "cluster", cluster))
+}
+
+// kindOf is what a run of a verb is to the manager.
+func kindOf(v request.Verb, dir string) manager.Kind {
+	switch v {
+	case request.VerbDeploy:
+		return manager.Create
+	case request.VerbCleanup:
+		if !some(dir) {
+			return manager.Delete
+		}
+	case request.VerbRenew:
+		return manager.Renew
+	case request.VerbSnapshot:
+		return manager.Snapshot
+	case request.VerbRestore:
+		return manager.Restore
+	case request.VerbUpgrade:
+		return manager.Upgrade
+	case request.VerbBack:
+		return manager.Back
+	}
+	return manager.Update
+}
+
+// some says whether a run keeps to some nodes of its cluster.
+func some(dir string) bool {
+	records, closeLog, err := journal.OpenReader(dir)
+	if err != nil {
+		return false
+	}
+	defer closeLog()
+	for {
+		rec, err := records.Next()
+		if err != nil {
+			return false
+		}
+		if e, is := rec.Event.(event.RunStarted); is {
+			return len(e.Nodes) > 0 || e.Options != nil && len(e.Options.Limit) > 0
+		}
+	}
+}
+
+// Kubeconfig is the path of the kubeconfig that a cluster is looked at with.
+func (r *Runner) Kubeconfig(rec manager.Record) string {
+	if rec.Kubeconfig {
+		return filepath.Join(r.Dir(rec.Name), kubeconfigName)
+	}
+	return filepath.Join(r.o.Root, rec.Name, "admin.conf")
+}
+
+const kubeconfigName = "kubeconfig"
+
+// Snapshots is the directory with the snapshots of a cluster's etcd.
+func (r *Runner) Snapshots(cluster string) string {
+	return filepath.Join(r.o.Root, cluster, "snapshots")
+}
+
+// Over are the parameters of an operation that is continued, with what is said now in place of what was said before.
+func Over(last *manager.Operation, now Parameters) Parameters {
+	var p Parameters
+	if last != nil && json.Unmarshal(last.Request, &p) != nil {
+		p = Parameters{}
+	}
+	p.OnFailure, p.HostKeys = cmp.Or(now.OnFailure, p.OnFailure), cmp.Or(now.HostKeys, p.HostKeys)
+	p.Drain, p.Force = cmp.Or(now.Drain, p.Drain), now.Force || p.Force
+	p.Unsigned = now.Unsigned || p.Unsigned
+	return p
+}

@@ -1,0 +1,260 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/manager/runs"
+)
+
+type listInput struct {
+	Page
+	Ready bool `query:"ready" doc:"Only those that are ready."`
+}
+
+type listOutput struct {
+	Body struct {
+		Clusters []Cluster `json:"clusters" nullable:"false"`
+		Next     string    `json:"next,omitempty" doc:"The value of after for the next page."`
+	}
+}
+
+type createInput struct {
+	Body struct {
+		profile.Cluster
+		Options RunOptions `json:"options,omitempty"`
+	}
+}
+
+type updateInput struct {
+	InCluster
+	Matching
+	Body struct {
+		Nodes   []profile.Node `json:"nodes" maxItems:"1000" nullable:"false"`
+		Options RunOptions     `json:"options,omitempty"`
+	}
+}
+
+type importInput struct {
+	Body struct {
+		Name       string `json:"name" maxLength:"64" minLength:"1"`
+		Kubeconfig string `json:"kubeconfig,omitempty" maxLength:"1048576" doc:"Of a cluster that the state directory does not have: it can only be viewed."`
+	}
+}
+
+type deleteInput struct {
+	InCluster
+	Matching
+	Machines string `query:"machines" enum:"clean,keep" default:"clean" doc:"clean: Kubernetes is removed from the nodes. keep: they stay as they are."`
+	Purge    bool   `query:"purge" doc:"Images and data are removed, too."`
+}
+
+// clusters are the routes of the clusters themselves.
+func (s *Server) clusters(api huma.API) {
+	op := func(id, method, path, summary string, status int) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, DefaultStatus: status,
+			Tags: []string{"clusters"}}
+	}
+	add(s, api, route[listInput]{op("list-clusters", "GET", "/clusters", "List clusters", 200), access.View, nil},
+		s.list)
+	add(s, api, route[createInput]{op("create-cluster", "POST", "/clusters", "Create a cluster", 202),
+		access.Administer, nil}, s.create)
+	add(s, api, route[importInput]{op("import-cluster", "POST", "/clusters:import", "Import a cluster", 202),
+		access.Administer, nil}, s.take)
+	add(s, api, route[InCluster]{op("get-cluster", "GET", "/clusters/{cluster}", "Get a cluster", 200), access.View,
+		(*InCluster).name}, func(ctx context.Context, _ access.Caller, in *InCluster) (*shown, error) {
+		v, err := s.Manager.Cluster(in.Cluster)
+		if err != nil {
+			return nil, err
+		}
+		return s.answer(ctx, v, http.StatusOK), nil
+	})
+	const one = "/clusters/{cluster}"
+	add(s, api, route[updateInput]{op("update-cluster", "PUT", one, "Set the nodes of a cluster", 202),
+		access.Administer, func(i *updateInput) string { return i.Cluster }}, s.update)
+	add(s, api, route[deleteInput]{op("delete-cluster", "DELETE", "/clusters/{cluster}", "Delete a cluster", 202),
+		access.Administer, func(i *deleteInput) string { return i.Cluster }}, s.remove)
+}
+
+// list gives the clusters that the caller may see.
+func (s *Server) list(ctx context.Context, who access.Caller, in *listInput) (*listOutput, error) {
+	var seen []manager.View
+	for _, v := range s.Manager.Clusters() {
+		role, err := s.Access.RoleOf(ctx, who, v.Name)
+		if err != nil {
+			return nil, err
+		}
+		if role.May(access.View) && (!in.Ready || v.State.Ready()) {
+			seen = append(seen, v)
+		}
+	}
+	out := &listOutput{}
+	out.Body.Clusters = []Cluster{}
+	some, next := paged(seen, in.Page, func(v manager.View) string { return v.Name })
+	for _, v := range some {
+		out.Body.Clusters = append(out.Body.Clusters, s.show(ctx, v))
+	}
+	out.Body.Next = next
+	return out, nil
+}
+
+// create checks all that is wrong at once, keeps what the runs need, and begins.
+func (s *Server) create(ctx context.Context, who access.Caller, in *createInput) (*shown, error) {
+	c := in.Body.Cluster
+	files, text, err := s.deploy(c)
+	if err != nil {
+		return nil, err
+	}
+	p, err := in.Body.Options.parameters()
+	if err != nil {
+		return nil, err
+	}
+	want, err := raw(runs.Wanted{Server: c.ServerAddress, Deploy: text, Nodes: c.Nodes})
+	if err != nil {
+		return nil, err
+	}
+	request, err := raw(p)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.Manager.Create(ctx, c.Name, manager.Request{By: who.Name, Wanted: want, Request: request,
+		Prepare: func() error {
+			s.Runs.Tell(c.Name, in.Body.Options.Secrets)
+			for name, text := range files {
+				if err := s.Runs.Keep(c.Name, name, text); err != nil {
+					return err
+				}
+			}
+			return nil
+		}})
+	if err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, v, http.StatusAccepted), nil
+}
+
+// deploy is the deploy.yaml of a new cluster, with the files that it names, or all that is wrong.
+func (s *Server) deploy(c profile.Cluster) (files map[string]string, text string, err error) {
+	list := s.Rules.Create(c)
+	files = map[string]string{}
+	dir := s.Runs.Dir(filepath.Base(filepath.Clean("/" + c.Name)))
+	keep := func(name, text string) string {
+		if text == "" {
+			return ""
+		}
+		files[name] = text
+		return filepath.Join(dir, name)
+	}
+	paths := profile.Files{Key: keep("ssh-key", c.SSH.Key), Password: keep("ssh-password", c.SSH.Password),
+		SudoPassword: keep("sudo-password", c.SSH.SudoPassword), KnownHosts: keep("known_hosts", c.SSH.KnownHosts)}
+	yaml, more, err := profile.Deploy(c, paths, filepath.Join(dir, "deploy.yaml"))
+	if err != nil {
+		return nil, "", err
+	}
+	if len(list) == 0 { // else the rules of deploy.yaml would say the same again
+		list = more
+	}
+	return files, string(yaml), findings(list)
+}
+
+// take imports a cluster.
+func (s *Server) take(ctx context.Context, who access.Caller, in *importInput) (*shown, error) {
+	q := manager.Request{By: who.Name}
+	text := in.Body.Kubeconfig
+	if text != "" {
+		if _, err := runs.ReadKubeconfig([]byte(text)); err != nil {
+			return nil, err
+		}
+		q.Prepare = func() error { return s.Runs.Keep(in.Body.Name, "kubeconfig", text) }
+	}
+	v, err := s.Manager.Import(ctx, in.Body.Name, text != "", q)
+	if err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, v, http.StatusAccepted), nil
+}
+
+// update sets the nodes.
+func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput) (*shown, error) {
+	v, err := s.Manager.Cluster(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	was, err := s.Runs.Nodes(ctx, in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	w := wanted(v.Record)
+	w.Nodes = in.Body.Nodes
+	return s.begin(ctx, in.Cluster, manager.Update, in.Matching, in.Body.Options, &w, nil, who,
+		func(manager.Record) error { return findings(s.Rules.Update(was, in.Body.Nodes, w.Server)) })
+}
+
+// begin begins an operation of a cluster that exists. more adds to the parameters; check is called when the operation
+// is possible.
+func (s *Server) begin(
+	ctx context.Context, name string, k manager.Kind, m Matching, o RunOptions, w *runs.Wanted,
+	more func(*runs.Parameters) error, who access.Caller, check func(manager.Record) error,
+) (*shown, error) {
+	revision, err := m.revision()
+	if err != nil {
+		return nil, err
+	}
+	p, err := o.parameters()
+	if err == nil && more != nil {
+		err = more(&p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	q := manager.Request{By: who.Name, Revision: revision, Check: check}
+	if q.Request, err = raw(p); err != nil {
+		return nil, err
+	}
+	if w != nil {
+		if q.Wanted, err = raw(w); err != nil {
+			return nil, err
+		}
+	}
+	if o.Secrets != nil {
+		q.Prepare = func() error { s.Runs.Tell(name, o.Secrets); return nil }
+	}
+	v, err := s.Manager.Begin(ctx, name, k, q)
+	if err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, v, http.StatusAccepted), nil
+}
+
+// remove deletes a cluster: from its machines, or from the server alone.
+func (s *Server) remove(ctx context.Context, who access.Caller, in *deleteInput) (*shown, error) {
+	v, err := s.Manager.Cluster(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if in.Machines == "keep" {
+		revision, err := in.revision()
+		if err != nil {
+			return nil, err
+		}
+		v, err = s.Manager.Forget(ctx, in.Cluster, manager.Request{By: who.Name, Revision: revision})
+		if err != nil {
+			return nil, err
+		}
+		return s.answer(ctx, v, http.StatusOK), nil
+	}
+	if v.Kubeconfig { // nothing of ours is on its machines
+		return nil, event.NewFault(event.ClassUsage, "manager.kubeconfig-only", nil, "cluster", in.Cluster)
+	}
+	return s.begin(ctx, in.Cluster, manager.Delete, in.Matching, RunOptions{}, nil, func(p *runs.Parameters) error {
+		p.Purge = in.Purge
+		return nil
+	}, who, nil)
+}

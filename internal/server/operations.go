@@ -1,0 +1,211 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/runs"
+)
+
+// actInput is what begins something without parameters of its own.
+type actInput struct {
+	InCluster
+	Matching
+	Body *RunOptions
+}
+
+// options are what was said, if anything was.
+func (i *actInput) options() RunOptions {
+	if i.Body == nil {
+		return RunOptions{}
+	}
+	return *i.Body
+}
+
+type cancelInput struct {
+	InCluster
+	Matching
+}
+
+type upgradeInput struct {
+	InCluster
+	Matching
+	Body struct {
+		RunOptions
+		Bundles  []string `json:"bundles,omitempty" maxItems:"32" doc:"Paths on this host: one for each architecture and version. None: continue."`
+		Batch    string   `json:"batch,omitempty" maxLength:"8" doc:"Workers at a time: 3 or 10%."`
+		Soak     string   `json:"soak,omitempty" maxLength:"16" doc:"How long the control plane runs as the old minor version, such as 10m."`
+		Window   string   `json:"window,omitempty" maxLength:"16" doc:"The time of day for workers, such as 22:00-06:00."`
+		Packages bool     `json:"packages,omitempty" doc:"Packages of the nodes are upgraded, too."`
+		Back     bool     `json:"back,omitempty" doc:"The upgrade in progress is reverted."`
+	}
+}
+
+type restoreInput struct {
+	InCluster
+	Matching
+	Body struct {
+		RunOptions
+		Snapshot string `json:"snapshot" minLength:"1" maxLength:"256" doc:"The name of a snapshot of this cluster."`
+	}
+}
+
+// operations are the routes that begin something on a cluster, and end it.
+func (s *Server) operations(api huma.API) {
+	post := func(id, path, summary string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: "POST", Path: "/clusters/{cluster}/" + path, Summary: summary,
+			DefaultStatus: http.StatusAccepted, Tags: []string{"operations"}}
+	}
+	name := func(i *actInput) string { return i.Cluster }
+	simple := func(k manager.Kind) func(context.Context, access.Caller, *actInput) (*shown, error) {
+		return func(ctx context.Context, who access.Caller, in *actInput) (*shown, error) {
+			return s.begin(ctx, in.Cluster, k, in.Matching, in.options(), nil, nil, who, nil)
+		}
+	}
+	add(s, api, route[actInput]{post("renew-certificates", "renew", "Reissue the certificates"), access.Operate, name},
+		simple(manager.Renew))
+	add(s, api, route[actInput]{post("take-snapshot", "snapshots", "Take a snapshot of etcd"), access.Operate, name},
+		simple(manager.Snapshot))
+	add(s, api, route[actInput]{post("continue-cluster", "continue", "Continue what failed or was canceled"),
+		access.Operate, name}, s.carryOn)
+	add(s, api, route[cancelInput]{post("cancel-cluster", "cancel", "Cancel what is going on"), access.Operate,
+		func(i *cancelInput) string { return i.Cluster }}, s.cancel)
+	add(s, api, route[upgradeInput]{post("upgrade-cluster", "upgrade", "Upgrade Kubernetes, or revert that"),
+		access.Operate, func(i *upgradeInput) string { return i.Cluster }}, s.upgrade)
+	add(s, api, route[restoreInput]{post("restore-snapshot", "restore", "Restore a snapshot of etcd"),
+		access.Administer, func(i *restoreInput) string { return i.Cluster }}, s.restore)
+	add(s, api, route[InCluster]{huma.Operation{OperationID: "list-snapshots", Method: "GET",
+		Path: "/clusters/{cluster}/snapshots", Summary: "List the snapshots of etcd", Tags: []string{"operations"}},
+		access.View, (*InCluster).name}, s.snapshots)
+}
+
+func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (*shown, error) {
+	revision, err := in.revision()
+	if err != nil {
+		return nil, err
+	}
+	q := manager.Request{By: who.Name, Revision: revision}
+	o := in.options()
+	if o.OnFailure+o.HostKeys+o.Drain != "" || o.Unsigned || o.Force {
+		p, err := o.parameters()
+		if err != nil {
+			return nil, err
+		}
+		v, err := s.Manager.Cluster(in.Cluster)
+		if err != nil {
+			return nil, err
+		}
+		// What is continued keeps its own parameters, such as its bundles.
+		p = runs.Over(v.Last, p)
+		if q.Request, err = raw(p); err != nil {
+			return nil, err
+		}
+	}
+	if o.Secrets != nil {
+		q.Prepare = func() error { s.Runs.Tell(in.Cluster, o.Secrets); return nil }
+	}
+	v, err := s.Manager.Continue(ctx, in.Cluster, q)
+	if err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, v, http.StatusAccepted), nil
+}
+
+func (s *Server) cancel(ctx context.Context, who access.Caller, in *cancelInput) (*shown, error) {
+	revision, err := in.revision()
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.Manager.Cancel(ctx, in.Cluster, manager.Request{By: who.Name, Revision: revision})
+	if err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, v, http.StatusAccepted), nil
+}
+
+func (s *Server) upgrade(ctx context.Context, who access.Caller, in *upgradeInput) (*shown, error) {
+	k := manager.Upgrade
+	if in.Body.Back {
+		k = manager.Back
+	}
+	return s.begin(ctx, in.Cluster, k, in.Matching, in.Body.RunOptions, nil, func(p *runs.Parameters) error {
+		for _, b := range in.Body.Bundles {
+			if !filepath.IsAbs(b) {
+				return event.NewFault(event.ClassUsage, "usage.bundle", nil, "value", b)
+			}
+		}
+		p.Bundles, p.Batch, p.Window, p.Packages = in.Body.Bundles, in.Body.Batch, in.Body.Window, in.Body.Packages
+		var err error
+		p.Soak, err = duration("soak", in.Body.Soak)
+		return err
+	}, who, nil)
+}
+
+func (s *Server) restore(ctx context.Context, who access.Caller, in *restoreInput) (*shown, error) {
+	o := in.Body.RunOptions
+	return s.begin(ctx, in.Cluster, manager.Restore, in.Matching, o, nil, func(p *runs.Parameters) error {
+		all, err := s.snapshotsOf(in.Cluster)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all, func(x Snapshot) bool { return x.Name == in.Body.Snapshot }) {
+			return event.NewFault(event.ClassUsage, "api.no-snapshot", nil, "cluster", in.Cluster,
+				"name", in.Body.Snapshot)
+		}
+		p.Snapshot = filepath.Join(s.Runs.Snapshots(in.Cluster), in.Body.Snapshot)
+		return nil
+	}, who, nil)
+}
+
+// Snapshot of etcd.
+type Snapshot struct {
+	Name string    `json:"name"`
+	Size int64     `json:"size_bytes"`
+	At   time.Time `json:"at"`
+}
+
+type snapshotsOutput struct {
+	Body struct {
+		Snapshots []Snapshot `json:"snapshots" nullable:"false"`
+	}
+}
+
+func (s *Server) snapshots(_ context.Context, _ access.Caller, in *InCluster) (*snapshotsOutput, error) {
+	if _, err := s.Manager.Cluster(in.Cluster); err != nil {
+		return nil, err
+	}
+	all, err := s.snapshotsOf(in.Cluster)
+	out := &snapshotsOutput{}
+	out.Body.Snapshots = all
+	return out, err
+}
+
+// snapshotsOf are those of a cluster that exists, the newest first.
+func (s *Server) snapshotsOf(cluster string) ([]Snapshot, error) {
+	out := []Snapshot{}
+	if _, err := s.Manager.Cluster(cluster); err != nil { // its name is part of a path
+		return nil, err
+	}
+	entries, err := os.ReadDir(s.Runs.Snapshots(cluster))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	for _, e := range slices.Backward(entries) {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(e.Name(), ".db") {
+			continue
+		}
+		out = append(out, Snapshot{e.Name(), info.Size(), info.ModTime().UTC()})
+	}
+	return out, nil
+}

@@ -1,0 +1,304 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/problem"
+)
+
+// NodeStatus is a node as the API server of its cluster has it.
+type NodeStatus struct {
+	Name     string   `json:"name"`
+	Address  string   `json:"address,omitempty"`
+	Roles    []string `json:"roles" nullable:"false"`
+	Ready    bool     `json:"ready"`
+	Known    bool     `json:"known" doc:"The API server knows it."`
+	Version  string   `json:"version,omitempty"`
+	Reason   string   `json:"reason,omitempty" doc:"Why it is not ready, in the words of the kubelet."`
+	Schedule bool     `json:"schedulable"`
+}
+
+type nodesOutput struct {
+	Body struct {
+		Nodes []NodeStatus `json:"nodes" nullable:"false"`
+	}
+}
+
+// Finding of a check.
+type Finding struct {
+	Severity string `json:"severity"`
+	Fault
+}
+
+type checkOutput struct {
+	Body struct {
+		OK       bool      `json:"ok" doc:"Nothing blocks the installation."`
+		Findings []Finding `json:"findings" nullable:"false"`
+		Nodes    any       `json:"nodes" doc:"The facts of the nodes."`
+	}
+}
+
+type checkInput struct {
+	Body struct {
+		profile.Cluster
+		Options RunOptions `json:"options,omitempty"`
+	}
+}
+
+// PlannedNode is what would be done on a node.
+type PlannedNode struct {
+	Node    string   `json:"node" doc:"Empty: the control host, the API server and etcd."`
+	Upload  int64    `json:"upload_bytes"`
+	Changes []string `json:"changes" nullable:"false"`
+}
+
+type planInput struct {
+	InCluster
+	Body struct {
+		Nodes []profile.Node `json:"nodes,omitempty" maxItems:"1000" doc:"The nodes that the cluster would have; none: those that it has."`
+	}
+}
+
+type planOutput struct {
+	Body struct {
+		Steps    int           `json:"steps"`
+		Nodes    []PlannedNode `json:"nodes" nullable:"false"`
+		Findings []Finding     `json:"findings" nullable:"false"`
+	}
+}
+
+// Bundle in the server's directory.
+type Bundle struct {
+	Path       string `json:"path"`
+	Name       string `json:"name,omitempty"`
+	Kubernetes string `json:"kubernetes,omitempty"`
+	Arch       string `json:"arch,omitempty"`
+	Fault      *Fault `json:"fault,omitempty"`
+}
+
+type bundlesOutput struct {
+	Body struct {
+		Bundles []Bundle `json:"bundles" nullable:"false"`
+	}
+}
+
+// reads are the routes that change nothing.
+func (s *Server) reads(api huma.API) {
+	op := func(id, method, path, summary string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary,
+			Tags: []string{"inspection"}}
+	}
+	add(s, api, route[InCluster]{op("list-nodes", "GET", "/clusters/{cluster}/nodes", "List the nodes"), access.View,
+		(*InCluster).name}, s.nodes)
+	add(s, api, route[checkInput]{op("check", "POST", "/check", "Check machines before there is a cluster"),
+		access.Administer, nil}, s.check)
+	add(s, api, route[planInput]{op("plan", "POST", "/clusters/{cluster}/plan", "What a change of the nodes would do"),
+		access.Operate, func(i *planInput) string { return i.Cluster }}, s.plan)
+	add(s, api, route[struct{}]{op("list-bundles", "GET", "/bundles", "List the bundles of this host"), access.View,
+		nil}, s.bundles)
+}
+
+// nodes asks the API server. What belongs to a cluster that is not ready is refused.
+func (s *Server) nodes(ctx context.Context, _ access.Caller, in *InCluster) (*nodesOutput, error) {
+	v, err := s.Manager.Cluster(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if !v.State.Ready() {
+		return nil, event.NewFault(event.ClassFailed, "manager.not-ready", nil, "cluster", v.Name, "state",
+			string(v.State))
+	}
+	api, err := s.Runs.API(v.Record)
+	if err != nil {
+		return nil, err
+	}
+	text, err := api.Do(ctx, http.MethodGet, "/api/v1/nodes", "", nil)
+	if err != nil {
+		return nil, event.NewFault(event.ClassFailed, "manager.unreachable", err, "cluster", v.Name, "server",
+			api.Server)
+	}
+	wanted, err := s.Runs.Nodes(ctx, v.Name)
+	if err != nil {
+		return nil, err
+	}
+	out := &nodesOutput{}
+	out.Body.Nodes, err = nodeStatus(text, wanted)
+	return out, err
+}
+
+// nodeStatus reads a NodeList. Nodes that the API server does not know, such as etcd members, follow.
+func nodeStatus(text []byte, wanted []profile.Node) ([]NodeStatus, error) {
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name string }
+			Spec     struct{ Unschedulable bool }
+			Status   struct {
+				NodeInfo   struct{ KubeletVersion string }
+				Addresses  []struct{ Type, Address string }
+				Conditions []struct{ Type, Status, Message string }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	out, known := []NodeStatus{}, map[string]bool{}
+	for _, n := range list.Items {
+		x := NodeStatus{Name: event.Clean(n.Metadata.Name), Known: true, Schedule: !n.Spec.Unschedulable,
+			Version: event.Clean(n.Status.NodeInfo.KubeletVersion), Roles: []string{}}
+		for _, a := range n.Status.Addresses {
+			if a.Type == "InternalIP" && x.Address == "" {
+				x.Address = event.Clean(a.Address)
+			}
+		}
+		for _, c := range n.Status.Conditions {
+			if c.Type == "Ready" {
+				if x.Ready = c.Status == "True"; !x.Ready {
+					x.Reason = event.Clean(c.Message)
+				}
+			}
+		}
+		if i := slices.IndexFunc(wanted, func(w profile.Node) bool { return w.Name == x.Name }); i >= 0 {
+			x.Roles = wanted[i].Roles
+		}
+		known[x.Name] = true
+		out = append(out, x)
+	}
+	for _, w := range wanted {
+		if !known[w.Name] {
+			out = append(out, NodeStatus{Name: w.Name, Address: w.Address, Roles: w.Roles})
+		}
+	}
+	return out, nil
+}
+
+// check inspects machines that are to become a cluster. What it needs is kept while it takes, and no longer.
+func (s *Server) check(ctx context.Context, _ access.Caller, in *checkInput) (*checkOutput, error) {
+	c := in.Body.Cluster
+	dir, err := os.MkdirTemp("", "eggo-check-") // 0700
+	if err != nil {
+		return nil, event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	defer os.RemoveAll(dir)
+	files, _, err := s.deploy(c)
+	if err != nil {
+		return nil, err
+	}
+	paths := profile.Files{}
+	for name, to := range map[string]*string{"ssh-key": &paths.Key, "ssh-password": &paths.Password,
+		"sudo-password": &paths.SudoPassword, "known_hosts": &paths.KnownHosts} {
+		if text, is := files[name]; is {
+			*to = filepath.Join(dir, name)
+			if err := os.WriteFile(*to, []byte(text), 0o600); err != nil {
+				return nil, event.NewFault(event.ClassFailed, "state.write", err)
+			}
+		}
+	}
+	file := filepath.Join(dir, "deploy.yaml")
+	yaml, list, err := profile.Deploy(c, paths, file)
+	if err == nil {
+		err = findings(list)
+	}
+	if err == nil {
+		err = os.WriteFile(file, yaml, 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	common := request.OfFile(file)
+	common.Trust.AllowUnsigned = in.Body.Options.Unsigned
+	res, err := operation.Preflight(ctx, common, s.Deps())
+	if f := event.AsFault(err); f != nil && (res == nil || f.Class != event.ClassPreflight) {
+		return nil, err
+	}
+	out := &checkOutput{}
+	out.Body.OK, out.Body.Findings, out.Body.Nodes = err == nil, s.findings(ctx, res.Findings), res.Machines
+	return out, nil
+}
+
+func (s *Server) findings(ctx context.Context, list []event.Finding) []Finding {
+	out := []Finding{}
+	for _, f := range list {
+		fault := f.Fault
+		x := Finding{Severity: string(f.Severity), Fault: *faultOf(ctx, &fault)}
+		x.Node = cmp.Or(x.Node, f.Host)
+		out = append(out, x)
+	}
+	return out
+}
+
+// plan is the dry run of an update.
+func (s *Server) plan(ctx context.Context, _ access.Caller, in *planInput) (*planOutput, error) {
+	v, err := s.Manager.Cluster(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	var q request.Request = request.Deploy{Common: request.OfCluster(in.Cluster)}
+	if in.Body.Nodes != nil {
+		was, err := s.Runs.Nodes(ctx, in.Cluster)
+		if err != nil {
+			return nil, err
+		}
+		if err := findings(s.Rules.Update(was, in.Body.Nodes, wanted(v.Record).Server)); err != nil {
+			return nil, err
+		}
+		if next, err := s.Runs.Planned(ctx, in.Cluster, in.Body.Nodes); err != nil || next != nil {
+			if err != nil {
+				return nil, err
+			}
+			q = next
+		}
+	}
+	res, err := operation.Plan(ctx, q, s.Deps())
+	if res == nil {
+		return nil, err
+	}
+	out := &planOutput{}
+	out.Body.Steps, out.Body.Nodes, out.Body.Findings = res.Steps, []PlannedNode{}, s.findings(ctx, res.Findings)
+	p := problem.From(ctx)
+	for _, n := range res.Nodes {
+		x := PlannedNode{Node: n.Node, Upload: n.Upload, Changes: []string{}}
+		for _, c := range n.Changes {
+			x.Changes = append(x.Changes, p.Msg(c.Desc))
+		}
+		out.Body.Nodes = append(out.Body.Nodes, x)
+	}
+	return out, nil
+}
+
+// bundles are those in the server's directory.
+func (s *Server) bundles(ctx context.Context, _ access.Caller, _ *struct{}) (*bundlesOutput, error) {
+	out := &bundlesOutput{}
+	out.Body.Bundles = []Bundle{}
+	entries, err := os.ReadDir(s.Bundles)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".tar.gz") {
+			continue
+		}
+		x := Bundle{Path: filepath.Join(s.Bundles, e.Name())}
+		if m, _, err := s.Deps().Bundles.Head(x.Path); err != nil {
+			x.Fault = faultOf(ctx, event.AsFault(err))
+		} else {
+			x.Name, x.Kubernetes, x.Arch = m.Name, m.Kubernetes, m.Arch
+		}
+		out.Body.Bundles = append(out.Body.Bundles, x)
+	}
+	return out, nil
+}

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/problem"
+)
+
+const (
+	// keepReplies is how long a request with an Idempotency-Key is known, mostReplies how many are.
+	keepReplies = 24 * time.Hour
+	mostReplies = 4096
+)
+
+// replies are the answers to requests with an Idempotency-Key: who sends one again, because the answer did not come,
+// gets the same answer, and nothing is done twice. Only what began something is kept; it holds no secret.
+type replies struct {
+	mu    sync.Mutex
+	known map[replyKey]*reply
+}
+
+type replyKey struct{ caller, method, path, key string }
+
+type reply struct {
+	at     time.Time
+	digest [sha256.Size]byte
+	done   chan struct{}
+	status int // when done is closed; 0: it began nothing
+	header http.Header
+	body   []byte
+}
+
+// once answers a request with a key once.
+func (s *replies) once(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := r.Header.Get("Idempotency-Key")
+		who, known := access.From(r.Context())
+		if key == "" || !known || r.Method == http.MethodGet {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if len(key) > 128 {
+			problem.Write(w, r, event.NewFault(event.ClassUsage, "api.idempotency-key", nil))
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		if err != nil {
+			problem.Write(w, r, event.NewFault(event.ClassUsage, "api.request", err, "why", "body"))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		mine := &reply{at: time.Now(), digest: sha256.Sum256(body), done: make(chan struct{})}
+		k := replyKey{who.ID, r.Method, r.URL.RequestURI(), key}
+		have := s.enter(k, mine)
+		if have != nil {
+			s.again(w, r, have, mine)
+			return
+		}
+		out := &recorder{ResponseWriter: w}
+		defer func() { // also when a route panics
+			if out.status == http.StatusAccepted {
+				mine.status, mine.header, mine.body = out.status, w.Header().Clone(), out.body.Bytes()
+			} else {
+				s.mu.Lock()
+				delete(s.known, k)
+				s.mu.Unlock()
+			}
+			close(mine.done)
+		}()
+		next.ServeHTTP(out, r)
+	})
+}
+
+// enter gives the reply that there is, or enters a new one.
+func (s *replies) enter(k replyKey, mine *reply) *reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = map[replyKey]*reply{}
+	}
+	for old, r := range s.known {
+		if time.Since(r.at) > keepReplies || len(s.known) >= mostReplies {
+			delete(s.known, old)
+		}
+	}
+	if have := s.known[k]; have != nil {
+		return have
+	}
+	s.known[k] = mine
+	return nil
+}
+
+// again gives the answer of before.
+func (s *replies) again(w http.ResponseWriter, r *http.Request, have, now *reply) {
+	if have.digest != now.digest {
+		problem.Write(w, r, event.NewFault(event.ClassUsage, "api.idempotency-key", nil))
+		return
+	}
+	select {
+	case <-have.done:
+	case <-r.Context().Done():
+		return
+	}
+	if have.status == 0 {
+		problem.Write(w, r, event.NewFault(event.ClassLocked, "api.again", nil))
+		return
+	}
+	for name, values := range have.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(have.status)
+	_, _ = w.Write(have.body)
+}
+
+// recorder keeps what goes through it.
+type recorder struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	if r.status == http.StatusAccepted {
+		r.body.Write(p)
+	}
+	return r.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

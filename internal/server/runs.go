@@ -1,0 +1,348 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/problem"
+)
+
+const (
+	// beat is how often a stream says that it lives, so that proxies keep it.
+	beat = 15 * time.Second
+	// writeIn is how long one who reads a stream may take nothing.
+	writeIn = 30 * time.Second
+)
+
+// Wait is a step that failed, and waits for a decision.
+type Wait struct {
+	Step  string    `json:"step"`
+	Node  string    `json:"node,omitempty"`
+	Title string    `json:"title"`
+	Since time.Time `json:"since"`
+	Fault *Fault    `json:"fault,omitempty"`
+}
+
+// Run is a run of a cluster.
+type Run struct {
+	ID      string    `json:"id"`
+	Verb    string    `json:"verb"`
+	Status  string    `json:"status" doc:"running, installed, failed, interrupted, removed."`
+	Began   time.Time `json:"began,omitzero"`
+	Took    float64   `json:"took_seconds"`
+	Outcome string    `json:"outcome,omitempty"`
+	Fault   *Fault    `json:"fault,omitempty"`
+	Waits   []Wait    `json:"waits_for,omitempty" doc:"Steps that failed, and wait for a decision."`
+}
+
+type runsInput struct {
+	InCluster
+	Page
+}
+
+type runsOutput struct {
+	Body struct {
+		Runs []Run  `json:"runs" nullable:"false"`
+		Next string `json:"next,omitempty"`
+	}
+}
+
+type InRun struct {
+	InCluster
+	Run string `path:"run" maxLength:"96"`
+}
+
+type runOutput struct{ Body Run }
+
+type eventsInput struct {
+	InRun
+	From uint64 `query:"from" doc:"The sequence number of the first event."`
+	Last string `header:"Last-Event-ID" doc:"The sequence number of the last event that came." maxLength:"20"`
+}
+
+type changesInput struct {
+	From uint64 `query:"from" doc:"The number of the first change."`
+	Last string `header:"Last-Event-ID" maxLength:"20"`
+}
+
+type decisionInput struct {
+	InRun
+	Body struct {
+		Step     string `json:"step" minLength:"1" maxLength:"512"`
+		Decision string `json:"decision" enum:"retry,skip,abort"`
+	}
+}
+
+// runs are the routes of runs, and the streams.
+func (s *Server) runs(api huma.API) {
+	op := func(id, method, path, summary string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"runs"}}
+	}
+	const of = "/clusters/{cluster}/runs"
+	add(s, api, route[runsInput]{op("list-runs", "GET", of, "List the runs of a cluster"), access.View,
+		func(i *runsInput) string { return i.Cluster }}, s.listRuns)
+	add(s, api, route[InRun]{op("get-run", "GET", of+"/{run}", "Get a run"), access.View,
+		func(i *InRun) string { return i.Cluster }}, s.getRun)
+	add(s, api, route[eventsInput]{op("follow-run", "GET", of+"/{run}/events",
+		"Follow a run: server-sent events, a WebSocket, or lines of JSON"), access.View,
+		func(i *eventsInput) string { return i.Cluster }}, s.follow)
+	add(s, api, route[decisionInput]{op("decide", "POST", of+"/{run}/decisions", "Decide about a step that failed"),
+		access.Operate, func(i *decisionInput) string { return i.Cluster }}, s.decide)
+	add(s, api, route[changesInput]{op("follow-clusters", "GET", "/events", "Follow the states of the clusters"),
+		access.View, nil}, s.changes)
+}
+
+func (s *Server) showRun(ctx context.Context, r request.Run) Run {
+	out := Run{ID: r.Run, Verb: r.Verb, Status: r.Status, Began: r.At, Took: r.Took.Seconds(),
+		Outcome: string(r.Outcome), Fault: faultOf(ctx, r.Fault)}
+	for _, w := range r.Waits {
+		title := problem.From(ctx).Msg(w.Title)
+		out.Waits = append(out.Waits, Wait{w.Step, w.Node, title, w.Since, faultOf(ctx, w.Fault)})
+	}
+	return out
+}
+
+func (s *Server) runsOf(ctx context.Context, cluster string) ([]request.Run, error) {
+	if _, err := s.Manager.Cluster(cluster); err != nil {
+		return nil, err
+	}
+	all, err := operation.Runs(ctx, s.Deps().Store, cluster)
+	if event.AsFault(err) == nil || len(all) > 0 {
+		return all, nil
+	}
+	return nil, err
+}
+
+func (s *Server) listRuns(ctx context.Context, _ access.Caller, in *runsInput) (*runsOutput, error) {
+	all, err := s.runsOf(ctx, in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	out := &runsOutput{}
+	out.Body.Runs = []Run{}
+	some, next := paged(all, in.Page, func(r request.Run) string { return r.Run })
+	for _, r := range some {
+		out.Body.Runs = append(out.Body.Runs, s.showRun(ctx, r))
+	}
+	out.Body.Next = next
+	return out, nil
+}
+
+func (s *Server) getRun(ctx context.Context, _ access.Caller, in *InRun) (*runOutput, error) {
+	all, err := s.runsOf(ctx, in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		if r.Run == in.Run {
+			return &runOutput{s.showRun(ctx, r)}, nil
+		}
+	}
+	return nil, event.NewFault(event.ClassUsage, "usage.no-run", nil, "run", in.Run, "dir", s.Deps().Store.Where())
+}
+
+func (s *Server) open(ctx context.Context, in InRun) (*operation.Handle, error) {
+	if _, err := s.Manager.Cluster(in.Cluster); err != nil {
+		return nil, err
+	}
+	return operation.Open(ctx, s.Deps().Store, request.Ref{Cluster: in.Cluster, Run: in.Run})
+}
+
+func (s *Server) decide(ctx context.Context, _ access.Caller, in *decisionInput) (*struct{}, error) {
+	h, err := s.open(ctx, in.InRun)
+	if err != nil {
+		return nil, err
+	}
+	return nil, h.Decide(in.Body.Step, event.Decision(in.Body.Decision))
+}
+
+// first is the number that a stream begins with.
+func first(from uint64, last string) uint64 {
+	if n, err := strconv.ParseUint(last, 10, 64); err == nil {
+		return n + 1
+	}
+	return from
+}
+
+// line of a stream: its number and its JSON.
+type line struct {
+	seq  uint64
+	text []byte
+}
+
+// follow gives the events of a run, as its log has them: those that are there, and those that come.
+func (s *Server) follow(ctx context.Context, _ access.Caller, in *eventsInput) (*huma.StreamResponse, error) {
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // until the stream ends
+	h, err := s.open(watching, in.InRun)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	return stream(stop, func(ctx context.Context) iter.Seq2[line, error] {
+		return func(yield func(line, error) bool) {
+			for rec, err := range h.Events(ctx, first(in.From, in.Last)) {
+				var text []byte
+				if err == nil {
+					text, err = event.Encode(rec)
+				}
+				if !yield(line{rec.Seq, text}, err) || err != nil {
+					return
+				}
+			}
+		}
+	}), nil
+}
+
+// changes gives the changes of the clusters that the caller may see.
+func (s *Server) changes(_ context.Context, who access.Caller, in *changesInput) (*huma.StreamResponse, error) {
+	return stream(func() {}, func(ctx context.Context) iter.Seq2[line, error] {
+		return func(yield func(line, error) bool) {
+			for after := max(first(in.From, in.Last), 1) - 1; ; {
+				list, err := s.Manager.Changes(ctx, after)
+				if err != nil {
+					return // the server ends, or nobody listens
+				}
+				for _, c := range list {
+					after = c.Seq
+					if role, err := s.Access.RoleOf(ctx, who, c.Cluster); err != nil || !role.May(access.View) {
+						continue
+					}
+					text, err := raw(c)
+					if !yield(line{c.Seq, text}, err) || err != nil {
+						return
+					}
+				}
+			}
+		}
+	}), nil
+}
+
+// stream sends lines as the caller wants them: by a WebSocket, as server-sent events, or one after the other. done is
+// called at the end.
+func stream(done func(), lines func(context.Context) iter.Seq2[line, error]) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		defer done()
+		r, w := humago.Unwrap(hc)
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+			bySocket(ctx, w, r, lines(ctx))
+			return
+		}
+		events := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+		kind := "application/jsonl"
+		if events {
+			kind = "text/event-stream"
+		}
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("X-Accel-Buffering", "no")
+		w.WriteHeader(http.StatusOK)
+		control := http.NewResponseController(w)
+		send := func(text string) error {
+			_ = control.SetWriteDeadline(time.Now().Add(writeIn))
+			_, err := io.WriteString(w, text)
+			return errors.Join(err, control.Flush())
+		}
+		if send("") != nil {
+			return
+		}
+		send1 := func(l line) error {
+			if events {
+				return send(fmt.Sprintf("id: %d\ndata: %s\n\n", l.seq, strings.TrimSpace(string(l.text))))
+			}
+			return send(strings.TrimSpace(string(l.text)) + "\n")
+		}
+		idle := func() error {
+			if events {
+				return send(": \n\n")
+			}
+			return nil
+		}
+		if pump(ctx, cancel, lines(ctx), send1, idle) == nil && events {
+			_ = send("event: end\ndata: {}\n\n")
+		}
+	}}
+}
+
+// pump sends lines as they come, and a sign of life when none does.
+func pump(
+	ctx context.Context, cancel func(), lines iter.Seq2[line, error], send func(line) error, idle func() error,
+) error {
+	come := make(chan line)
+	go func() {
+		defer close(come)
+		for l, err := range lines {
+			if err != nil {
+				return
+			}
+			select {
+			case come <- l:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	defer func() { // what reads the lines ends first
+		cancel()
+		for range come {
+			continue
+		}
+	}()
+	alive := time.NewTicker(beat)
+	defer alive.Stop()
+	for {
+		var err error
+		select {
+		case l, more := <-come:
+			if !more {
+				return ctx.Err()
+			}
+			err = send(l)
+		case <-alive.C:
+			err = idle()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// bySocket sends lines by a WebSocket, a message for each. A page of another origin is refused.
+func bySocket(ctx context.Context, w http.ResponseWriter, r *http.Request, lines iter.Seq2[line, error]) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+	c, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer c.CloseNow()
+	ctx, cancel := context.WithCancel(c.CloseRead(ctx))
+	defer cancel()
+	within := func(do func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(ctx, writeIn)
+		defer cancel()
+		return do(ctx)
+	}
+	err = pump(ctx, cancel, lines, func(l line) error {
+		return within(func(ctx context.Context) error { return c.Write(ctx, websocket.MessageText, l.text) })
+	}, func() error { return within(c.Ping) })
+	if err == nil {
+		_ = c.Close(websocket.StatusNormalClosure, "end")
+	}
+}

@@ -1,0 +1,170 @@
+// Package server is the REST API of a cluster manager: /api/v1, described by OpenAPI from its types. What it does is
+// done by manager, runs and operation; who may, says access. It may import those, and what they give.
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/problem"
+)
+
+const (
+	// maxBody is more than the largest request: a thousand nodes.
+	maxBody = 2 << 20
+	// readIn is how long a body may take.
+	readIn = 20 * time.Second
+)
+
+// Prefix of all routes.
+const Prefix = "/api/v1"
+
+// Options of a server.
+type Options struct {
+	Manager *manager.Manager
+	Runs    *runs.Runner
+	Access  access.Control
+	Rules   profile.Rules
+	// Deps are those of operations that change nothing, in this process.
+	Deps    func() operation.Deps
+	Bundles string // the directory of bundles
+	Version string
+	// More adds the routes of others, such as those of accounts; nil: none.
+	More func(huma.API)
+}
+
+// Server has the routes.
+type Server struct {
+	Options
+	replies replies
+}
+
+// New gives the API as a handler.
+func New(o Options) http.Handler {
+	s := &Server{Options: o}
+	mux := http.NewServeMux()
+	api := humago.New(mux, config(o.Version))
+	s.clusters(api)
+	s.operations(api)
+	s.reads(api)
+	s.runs(api)
+	s.kubeconfigs(api)
+	if o.More != nil {
+		o.More(api)
+	}
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		problem.Write(w, r, event.NewFault(event.ClassUsage, "api.no-route", nil, "path", r.URL.Path))
+	})
+	return speaking(o.Access.Identify(s.replies.once(mux)))
+}
+
+// config is that of huma: no links in bodies, and nothing that a browser would load from elsewhere.
+func config(version string) huma.Config {
+	c := huma.DefaultConfig("Eggo", version)
+	c.OpenAPIPath, c.DocsPath, c.SchemasPath = Prefix+"/openapi", "", ""
+	c.CreateHooks, c.Transformers = nil, []huma.Transformer{problem.Transform}
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
+	c.Security = []map[string][]string{{"token": {}}}
+	return c
+}
+
+// speaking gives every request its language.
+func speaking(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := problem.Speaking(r.Context(), r.Header.Get("Accept-Language"))
+		ctx = context.WithValue(ctx, addressKey{}, r.RemoteAddr)
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+type addressKey struct{}
+
+// address is where a request came from.
+func address(ctx context.Context) string {
+	a, _ := ctx.Value(addressKey{}).(string)
+	if host, _, err := net.SplitHostPort(a); err == nil {
+		return host
+	}
+	return a
+}
+
+// route is one route: what it is to rights, and which cluster it is about.
+type route[I any] struct {
+	huma.Operation
+	may     access.Action
+	cluster func(*I) string // nil: all of them
+}
+
+// add adds a route. Whoever calls it is asked about first; a change is written down before it is made.
+func add[I, O any](s *Server, api huma.API, r route[I], do func(context.Context, access.Caller, *I) (*O, error)) {
+	if r.Method != http.MethodGet {
+		r.MaxBodyBytes, r.BodyReadTimeout = maxBody, readIn
+	}
+	r.Path = Prefix + r.Path
+	r.Errors = append(r.Errors, http.StatusUnauthorized, http.StatusForbidden)
+	huma.Register(api, r.Operation, problem.Handler(func(ctx context.Context, in *I) (*O, error) {
+		name := ""
+		if r.cluster != nil {
+			name = r.cluster(in)
+		}
+		who, err := access.Check(ctx, s.Access, r.may, name)
+		if err != nil {
+			return nil, err
+		}
+		if r.Method != http.MethodGet {
+			entry := access.Entry{At: time.Now(), Caller: who, Address: address(ctx), Action: r.OperationID,
+				Cluster: name}
+			if err := s.Access.Record(ctx, entry); err != nil {
+				return nil, err
+			}
+		}
+		return do(ctx, who, in)
+	}))
+}
+
+// findings are what is wrong with a request, as an error.
+func findings(list []profile.Finding) error {
+	var out problem.List
+	for _, f := range list {
+		out = append(out, problem.At{Location: f.Location, Fault: f.Fault})
+	}
+	return out.Err()
+}
+
+// Page is a part of a list: what comes after a name, at most limit.
+type Page struct {
+	After string `query:"after" doc:"Only what comes after this one." maxLength:"128"`
+	Limit int    `query:"limit" doc:"At most so many." minimum:"1" maximum:"500" default:"100"`
+}
+
+// paged gives the part of a sorted list, and what the next page comes after; "" if there is none.
+func paged[T any](all []T, p Page, key func(T) string) ([]T, string) {
+	from := 0
+	if p.After != "" {
+		from = slices.IndexFunc(all, func(x T) bool { return key(x) == p.After }) + 1
+		if from == 0 { // it is gone: what would come after it
+			if from = slices.IndexFunc(all, func(x T) bool { return key(x) > p.After }); from < 0 {
+				from = len(all)
+			}
+		}
+	}
+	rest := all[from:]
+	if len(rest) <= p.Limit {
+		return rest, ""
+	}
+	return rest[:p.Limit], key(rest[p.Limit-1])
+}

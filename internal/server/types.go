@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/problem"
+)
+
+// Operation is what is done with a cluster, or was.
+type Operation struct {
+	Kind      string    `json:"kind" doc:"create, update, renew, upgrade, upgrade-back, snapshot, restore, delete."`
+	By        string    `json:"by,omitempty" doc:"Who asked for it."`
+	Began     time.Time `json:"began"`
+	Runs      []string  `json:"runs" doc:"The runs that it came to." nullable:"false"`
+	Canceling bool      `json:"canceling,omitempty"`
+	Found     bool      `json:"found,omitempty" doc:"The server did not begin it: the command line did."`
+}
+
+// Fault is why something is as it is.
+type Fault struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+	Next   string `json:"next,omitempty"`
+	Node   string `json:"node,omitempty"`
+}
+
+// Cluster is a cluster as the API shows it.
+type Cluster struct {
+	Name      string         `json:"name"`
+	State     string         `json:"state" doc:"Creating, Connecting, Updating, Unavailable, Canceling, Running, Unreachable, Destroy."`
+	Ready     bool           `json:"ready" doc:"What belongs to it can be asked for."`
+	Since     time.Time      `json:"since"`
+	Revision  uint64         `json:"revision"`
+	Created   time.Time      `json:"created"`
+	ViewOnly  bool           `json:"view_only,omitempty" doc:"The server has only a kubeconfig of it."`
+	Nodes     []profile.Node `json:"nodes" nullable:"false"`
+	Operation *Operation     `json:"operation,omitempty" doc:"What is going on."`
+	Last      *Operation     `json:"last,omitempty" doc:"What was done last."`
+	Fault     *Fault         `json:"fault,omitempty" doc:"Why it is unavailable, or how its last snapshot failed."`
+}
+
+func faultOf(ctx context.Context, f *event.Fault) *Fault {
+	if f == nil {
+		return nil
+	}
+	text, next := problem.From(ctx).Fault(f)
+	return &Fault{Code: f.Code, Detail: text, Next: next, Node: f.Node}
+}
+
+func operationOf(o *manager.Operation) *Operation {
+	if o == nil {
+		return nil
+	}
+	return &Operation{Kind: string(o.Kind), By: o.By, Began: o.Began, Runs: append([]string{}, o.Runs...),
+		Canceling: o.Canceling, Found: o.Found}
+}
+
+// show is a cluster with the nodes that it has, or is to have where it has none yet.
+func (s *Server) show(ctx context.Context, v manager.View) Cluster {
+	nodes, err := s.Runs.Nodes(ctx, v.Name)
+	if err != nil || nodes == nil {
+		if nodes = wanted(v.Record).Nodes; nodes == nil {
+			nodes = []profile.Node{}
+		}
+	}
+	return Cluster{
+		Name: v.Name, State: string(v.State), Ready: v.State.Ready(), Since: v.Since, Revision: v.Revision,
+		Created: v.Created, ViewOnly: v.Kubeconfig, Nodes: nodes, Operation: operationOf(v.Operation),
+		Last: operationOf(v.Last), Fault: faultOf(ctx, v.Fault),
+	}
+}
+
+// wanted is what a record wants.
+func wanted(r manager.Record) runs.Wanted {
+	var w runs.Wanted
+	if len(r.Wanted) > 0 && json.Unmarshal(r.Wanted, &w) != nil {
+		return runs.Wanted{}
+	}
+	return w
+}
+
+func raw(v any) (json.RawMessage, error) { return json.Marshal(v) }
+
+// InCluster is the path of a route of one cluster.
+type InCluster struct {
+	Cluster string `path:"cluster" doc:"The name of the cluster." maxLength:"64"`
+}
+
+func (c *InCluster) name() string { return c.Cluster }
+
+// Matching is what a change may be bound to.
+type Matching struct {
+	IfMatch string `header:"If-Match" doc:"The ETag of the cluster that the change is meant for." maxLength:"64"`
+}
+
+// revision of If-Match; 0: any.
+func (m Matching) revision() (uint64, error) {
+	text := strings.Trim(strings.TrimPrefix(m.IfMatch, "W/"), `"`)
+	if text == "" || text == "*" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n == 0 {
+		return 0, event.NewFault(event.ClassUsage, "manager.revision", nil, "cluster", m.IfMatch)
+	}
+	return n, nil
+}
+
+// shown is the answer with one cluster.
+type shown struct {
+	Status   int
+	ETag     string `header:"ETag"`
+	Location string `header:"Location"`
+	Body     Cluster
+}
+
+func (s *Server) answer(ctx context.Context, v manager.View, status int) *shown {
+	out := &shown{Status: status, ETag: fmt.Sprintf("%q", strconv.FormatUint(v.Revision, 10)), Body: s.show(ctx, v)}
+	if status == http.StatusAccepted {
+		out.Location = Prefix + "/clusters/" + v.Name
+	}
+	return out
+}
+
+// options are what every run may be told.
+type RunOptions struct {
+	OnFailure string `json:"on_failure,omitempty" doc:"abort (default), skip, ask, undo, retry=N." maxLength:"16"`
+	HostKeys  string `json:"host_keys,omitempty" enum:"strict,accept-new" doc:"What is done about an unknown host key."`
+	Unsigned  bool   `json:"allow_unsigned,omitempty" doc:"Bundles without a signature may be installed."`
+	Drain     string `json:"drain,omitempty" doc:"How long the eviction of a node's pods may take, such as 5m." maxLength:"16"`
+	Force     bool   `json:"force,omitempty" doc:"Pods that cannot be evicted are left behind."`
+	// Secrets are those that deploy.yaml does not name a source for. They are kept in memory.
+	Secrets map[string]string `json:"secrets,omitempty" doc:"password, sudo: what deploy.yaml says is asked for."`
+}
+
+func (o RunOptions) parameters() (runs.Parameters, error) {
+	p := runs.Parameters{OnFailure: o.OnFailure, HostKeys: o.HostKeys, Unsigned: o.Unsigned, Force: o.Force}
+	var err error
+	p.Drain, err = duration("drain", o.Drain)
+	return p, err
+}
+
+func duration(field, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, event.NewFault(event.ClassUsage, "api.duration", nil, "field", field, "value", text)
+	}
+	return d, nil
+}
