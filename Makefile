@@ -8,7 +8,7 @@ VERSION ?= $(shell git describe --tags --always --dirty --match 'v*' 2>/dev/null
 # The version comes from git describe above; the toolchain's own stamp fails in a checkout that belongs to somebody else.
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
-PROGRAMS := eggo-tui eggo-bundle
+PROGRAMS := eggo-tui eggo-bundle eggo-server
 # Tests of a package that run at the same time: many wait for what a simulated node or a peer does.
 PARALLEL ?= 8
 # The packages whose tests take longest begin first: go test goes by the order of its list.
@@ -24,7 +24,7 @@ NODE ?= n1
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## bin/eggo-tui and bin/eggo-bundle, static
+build: ## bin/eggo-tui, bin/eggo-bundle and bin/eggo-server, static
 	@mkdir -p bin
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $(PROGRAMS:%=./cmd/%)
 	@ln -sf eggo-tui bin/eggo

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/account/routes"
+	"github.com/eggo-k8s/eggo/internal/cli"
+	"github.com/eggo-k8s/eggo/internal/database"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/listen"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/manager/records"
+	"github.com/eggo-k8s/eggo/internal/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/server"
+)
+
+// endIn is how long requests may take to end when the server does.
+const endIn = 10 * time.Second
+
+// setupToken in the data directory is what the first administrator is made with.
+const setupToken = "setup-token"
+
+type serveOptions struct {
+	address, state, data, bundles string
+	cert, key                     string
+	names                         []string
+	plain, shared                 bool
+}
+
+func newServe(env *environment) *cobra.Command {
+	p := env.P
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use: "serve", Short: p.T("server.cli.serve.short"), Long: p.T("server.cli.serve.long"), Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), env, o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.address, "listen", "127.0.0.1:7443", p.T("server.cli.flag.listen"))
+	f.StringVar(&o.state, "state-dir", journal.StateDir(env.Getenv, os.Geteuid()), p.T("server.cli.flag.state-dir"))
+	f.StringVar(&o.data, "data-dir", "/var/lib/eggo-server", p.T("server.cli.flag.data-dir"))
+	f.StringVar(&o.bundles, "bundles", "", p.T("server.cli.flag.bundles"))
+	f.StringVar(&o.cert, "tls-cert", "", p.T("server.cli.flag.tls-cert"))
+	f.StringVar(&o.key, "tls-key", "", p.T("server.cli.flag.tls-key"))
+	f.StringSliceVar(&o.names, "name", nil, p.T("server.cli.flag.name"))
+	f.BoolVar(&o.plain, "no-tls", false, p.T("server.cli.flag.no-tls"))
+	f.BoolVar(&o.shared, "shared-roles", false, p.T("server.cli.flag.shared-roles"))
+	return cmd
+}
+
+// serve is the server, until ctx ends. Runs continue after it.
+func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
+	for _, dir := range []*string{&o.state, &o.data} {
+		if *dir, err = filepath.Abs(*dir); err != nil {
+			return event.NewFault(event.ClassUsage, "state.read", err)
+		}
+	}
+	o.bundles = cmp.Or(o.bundles, filepath.Join(o.data, "bundles"))
+	log := slog.New(slog.NewTextHandler(env.Stderr, nil))
+	certs, err := certificates(o)
+	if err != nil {
+		return err
+	}
+	db, err := database.Open(ctx, filepath.Join(o.data, "server.db"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	accounts, err := account.Open(ctx, db, account.Options{})
+	if err != nil {
+		return err
+	}
+	store, err := records.Open(ctx, db)
+	if err != nil {
+		return err
+	}
+	runner := runs.New(runs.Options{Root: o.state, Data: o.data, Launcher: launcher(o.state, env.P.Lang(),
+		withSystemd())})
+	m, err := manager.New(ctx, manager.Options{Store: store, Runner: runner, Clock: clock{},
+		Report: func(cluster string, err error) { log.Error(event.AsFault(err).Error(), "cluster", cluster) }})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	shared := deps(o.state) // connections are counted over all
+	handler := server.New(server.Options{
+		Manager: m, Runs: runner, Access: accounts, Bundles: o.bundles, Version: buildVersion(),
+		Rules: profile.Rules{Shared: o.shared, Own: own()}, Deps: func() operation.Deps { return shared },
+		More: func(api huma.API) { routes.Register(api, accounts, false) },
+	})
+	listener, err := listen.Listen(ctx, o.address, certs)
+	if err != nil {
+		return err
+	}
+	needed, err := accounts.BeginSetup(ctx, filepath.Join(o.data, setupToken))
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	scheme := map[bool]string{true: "http", false: "https"}[certs == nil]
+	fmt.Fprintln(env.Stdout, env.P.T("server.listening", "url", scheme+"://"+listener.Addr().String()))
+	if needed {
+		fmt.Fprintln(env.Stdout, env.P.T("server.setup", "file", filepath.Join(o.data, setupToken)))
+	}
+	return answer(ctx, env, listener, handler, log)
+}
+
+// answer answers requests until ctx ends.
+func answer(ctx context.Context, env *environment, l net.Listener, h http.Handler, log *slog.Logger) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // streams end with the server, not with its signal
+	defer end()
+	srv := listen.Server(life, h, listen.Usual(), log)
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	if env.Ready != nil {
+		env.Ready(l.Addr().String())
+	}
+	select {
+	case err := <-failed:
+		return event.NewFault(event.ClassFailed, "listen.address", err, "address", l.Addr().String())
+	case <-ctx.Done():
+	}
+	end()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endIn)
+	defer cancel()
+	if err := srv.Shutdown(ending); err != nil {
+		return srv.Close()
+	}
+	return nil
+}
+
+// certificates are those of TLS; nil: there is none, on loopback alone.
+func certificates(o serveOptions) (*listen.Certificates, error) {
+	switch {
+	case o.plain && !listen.Loopback(o.address):
+		return nil, event.NewFault(event.ClassUsage, "server.no-tls", nil, "address", o.address)
+	case o.plain:
+		return nil, nil
+	case (o.cert == "") != (o.key == ""):
+		return nil, event.NewFault(event.ClassUsage, "server.tls-pair", nil)
+	case o.cert != "":
+		return listen.FromFiles(o.cert, o.key, time.Now)
+	}
+	names := append([]string{"localhost", "127.0.0.1", "::1"}, o.names...)
+	if host, _, err := net.SplitHostPort(o.address); err == nil && host != "" {
+		if a, err := netip.ParseAddr(host); err != nil || !a.IsUnspecified() {
+			names = append(names, host)
+		}
+	}
+	if name, err := os.Hostname(); err == nil {
+		names = append(names, name)
+	}
+	return listen.SelfMade(filepath.Join(o.data, "tls"), names, time.Now)
+}
+
+// own are the addresses of this host: it is no node of a cluster that it manages.
+func own() []netip.Addr {
+	var out []netip.Addr
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && !p.Addr().IsLoopback() {
+			out = append(out, p.Addr().Unmap().WithZone(""))
+		}
+	}
+	return out
+}
+
+// clock is the machine's.
+type clock struct{}
+
+// Now implements manager.Clock.
+func (clock) Now() time.Time { return time.Now() }
+
+// Sleep implements manager.Clock.
+func (clock) Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func newVersion(env *environment) *cobra.Command {
+	return &cobra.Command{Use: "version", Short: env.P.T("cli.version.short"), Args: cli.NoArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(env.Stdout, "eggo-server %s (%s, %s/%s)\n", buildVersion(), runtime.Version(),
+				runtime.GOOS, runtime.GOARCH)
+			return err
+		}}
+}
