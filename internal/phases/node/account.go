@@ -46,6 +46,6 @@ func undoAccount(r Record) string {
 	if r.Kind == "group" {
 		file, tool = "/etc/group", "groupdel"
 	}
-	return "! grep -q " + shell.Quote("^"+r.Key+":") + " " + file + " || " + tool + " " + k + " >/dev/null 2>&1 || keep " +
-		shell.Quote(r.Kind+" "+r.Key) + "\n"
+	return "! grep -q " + shell.Quote("^"+r.Key+":") + " " + file + " || " + tool + " " + k +
+		" >/dev/null 2>&1 || keep " + shell.Quote(r.Kind+" "+r.Key) + "\n"
 }

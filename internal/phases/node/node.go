@@ -144,8 +144,8 @@ func (n *Node) must(ctx context.Context, cmd shell.Command) (shell.Result, error
 // line, so that it chooses among these and no others.
 func scriptFault(code string) bool {
 	switch code {
-	case "node.account", "node.file-exists", "node.module", "node.no-binary", "node.short-write", "node.torn-block", "node.unsafe-dir",
-		"node.unsafe-versions", "node.version-linked", "packages.locked":
+	case "node.account", "node.file-exists", "node.module", "node.no-binary", "node.short-write", "node.torn-block",
+		"node.unsafe-dir", "node.unsafe-versions", "node.version-linked", "packages.locked":
 		return true
 	}
 	return false

@@ -29,7 +29,8 @@ config-extra-args:
 		ours, theirs []string
 	}{
 		{driver.APIServer, ".service", []string{"--profiling=false",
-			"--audit-log-path=/var/log/kubernetes/audit/audit.log", "--audit-log-maxage=30", "--audit-log-maxbackup=10", "--audit-log-maxsize=100", "--audit-log-compress=true",
+			"--audit-log-path=/var/log/kubernetes/audit/audit.log", "--audit-log-maxage=30",
+			"--audit-log-maxbackup=10", "--audit-log-maxsize=100", "--audit-log-compress=true",
 			"--audit-policy-file=/etc/kubernetes/audit-policy.yaml", "--service-account-lookup=true",
 			"--tls-min-version=VersionTLS12"},
 			[]string{"--profiling=true", "--audit-log-path= ", "--tls-min-version=VersionTLS13"}},
@@ -67,8 +68,8 @@ config-extra-args:
 	if err := yaml.UnmarshalStrict([]byte(fileOf(t, s, err, "kubelet.yaml")), &k); err != nil {
 		t.Fatal(err)
 	}
-	if !*k.SeccompDefault || *k.PodPidsLimit != 4096 || *k.EnableProfilingHandler || k.TLSMinVersion != "VersionTLS12" ||
-		len(k.TLSCipherSuites) == 0 {
+	if !*k.SeccompDefault || *k.PodPidsLimit != 4096 || *k.EnableProfilingHandler ||
+		k.TLSMinVersion != "VersionTLS12" || len(k.TLSCipherSuites) == 0 {
 		t.Errorf("%+v", k)
 	}
 }
