@@ -104,7 +104,7 @@ func parseDeb822(text string) []aptSource {
 }
 
 // aptSources returns the archives of the suite and of its updates that the machine itself is configured to
-// use; root is "/" but for tests.
+// use; root is "/" but for tests. A suite that it does not use is taken from the archives of its own.
 func aptSources(root, suite string) ([]aptSource, error) {
 	var all []aptSource
 	for _, pattern := range []string{"etc/apt/sources.list", "etc/apt/sources.list.d/*.list",
@@ -122,6 +122,13 @@ func aptSources(root, suite string) ([]aptSource, error) {
 				all = append(all, parseDeb822(string(text))...)
 			} else {
 				all = append(all, parseAptList(string(text))...)
+			}
+		}
+	}
+	if own := nodeSuite; suite != own && !slices.ContainsFunc(all, func(s aptSource) bool { return s.Suite == suite }) {
+		for i := range all {
+			if rest, ok := strings.CutPrefix(all[i].Suite, own); ok {
+				all[i].Suite = suite + rest
 			}
 		}
 	}

@@ -157,8 +157,8 @@ func (l *Lab) Check(ctx context.Context) Problems {
 	if missing := MissingPackages(); len(missing) > 0 {
 		add("packages are missing: "+strings.Join(missing, " "), "'lab install' or 'lab up' installs them")
 	}
-	if _, err := aptSources("/", suite); err != nil {
-		add(err.Error(), "add Debian "+suite+" to /etc/apt/sources.list.d")
+	if _, err := aptSources("/", nodeSuite); err != nil {
+		add(err.Error(), "add Debian "+nodeSuite+" to /etc/apt/sources.list.d")
 	}
 	for _, what := range missingKernel(ctx) {
 		add(what, "this kernel, or the container that this machine is, does not have it")

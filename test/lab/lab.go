@@ -100,6 +100,9 @@ func first(values ...string) string {
 // family that it has.
 func (l *Lab) OfRPM(nodes ...string) { l.of(RPM, nodes) }
 
+// OfDebian13 has the named nodes be of Debian 13 when they get their disk.
+func (l *Lab) OfDebian13(nodes ...string) { l.of(Debian13, nodes) }
+
 // OfForeign has the named nodes be of the other architecture, run by qemu's emulation, when they get their disk.
 func (l *Lab) OfForeign(nodes ...string) { l.of(Foreign, nodes) }
 
@@ -119,7 +122,7 @@ func (l *Lab) Family(node string) Family {
 	if err != nil && !l.exists(node, "disk.img") {
 		f = l.wanted[node]
 	}
-	if f == RPM || f == Foreign {
+	if f == RPM || f == Foreign || f == Debian13 {
 		return f
 	}
 	return Debian

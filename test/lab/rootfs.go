@@ -23,11 +23,14 @@ const (
 )
 
 const (
-	suite = "bookworm"
+	nodeSuite = "bookworm" // of the archives that this machine has; those of others have the same addresses
 	// nodePackages is what a plain Debian server has. No container runtime, etcd, Kubernetes, nginx or CNI
 	// plugin is among them, nor kmod, iptables, conntrack, socat, ethtool: the bundle must bring what it needs.
 	nodePackages = "systemd,systemd-sysv,dbus,libpam-systemd,openssh-server,sudo,iproute2,iputils-ping,procps," +
 		"tar,gzip,ca-certificates,curl,hostname,util-linux,mount,netbase,openssl,less,vim-tiny,apt,e2fsprogs"
+	// debian13Packages are what a server of Debian 13 has beside: its systemd loads the library for kernel modules only
+	// if it is there, and says that the machine is degraded if it is not.
+	debian13Packages = "libkmod2"
 	// rpmPackages make a node of the rpm family out of it.
 	rpmPackages = "dnf,rpm"
 	// unwantedDocs keeps manuals and translations out of the nodes' disks.
@@ -51,10 +54,20 @@ type Family string
 const (
 	Debian Family = "debian"
 	RPM    Family = "rpm"
+	// Debian13 is the release after the one that nodes usually have.
+	Debian13 Family = "debian13"
 	// Foreign is a Debian of the other architecture. qemu's user emulation runs its programs, PID 1 too, on this
 	// machine's kernel.
 	Foreign Family = "foreign"
 )
+
+// suite is the release of Debian that a family's files are of.
+func (f Family) suite() string {
+	if f == Debian13 {
+		return "trixie"
+	}
+	return nodeSuite
+}
 
 // OtherArch is the architecture of foreign nodes.
 func OtherArch() string { return map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH] }
@@ -84,9 +97,13 @@ func (r rootfs) program(ctx context.Context, name string, args ...string) comman
 // recipe is the hash of everything that decides what is in the root file system, but for the archive's state
 // on the day that it is built.
 func recipe(arch string, family Family) string {
-	parts := []string{"1", arch, suite, nodePackages, unwantedDocs, customizeScript, RootPassword, OpsUser, OpsPassword}
+	parts := []string{"1", arch, family.suite(), nodePackages, unwantedDocs, customizeScript, RootPassword, OpsUser,
+		OpsPassword}
 	if family == RPM {
 		parts = append(parts, rpmPackages, rpmScript)
+	}
+	if family == Debian13 {
+		parts = append(parts, debian13Packages)
 	}
 	if family == Foreign {
 		parts = append(parts, foreignScript)
@@ -148,7 +165,7 @@ func (r rootfs) image(ctx context.Context, gib int) (string, error) {
 
 // build bootstraps Debian from the machine's own apt sources.
 func (r rootfs) build(ctx context.Context, tree string) error {
-	sources, err := aptSources("/", suite)
+	sources, err := aptSources("/", r.family.suite())
 	if err != nil {
 		return err
 	}
@@ -157,7 +174,7 @@ func (r rootfs) build(ctx context.Context, tree string) error {
 		fmt.Fprintln(&list, s.line())
 	}
 	r.say("building the nodes' root file system (Debian %s, for the %s family), one to three minutes (under "+
-		"emulation ten)", suite, r.family)
+		"emulation ten)", r.family.suite(), r.family)
 	tmp := tree + ".part"
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
@@ -198,6 +215,9 @@ func (r rootfs) bootstrap(ctx context.Context, tree, sources string, log io.Writ
 	if r.family == RPM {
 		packages, script = packages+","+rpmPackages, script+rpmScript
 	}
+	if r.family == Debian13 {
+		packages += "," + debian13Packages
+	}
 	if r.family == Foreign {
 		script += foreignScript
 	}
@@ -209,7 +229,7 @@ func (r rootfs) bootstrap(ctx context.Context, tree, sources string, log io.Writ
 	for _, option := range r.aptProxies(ctx) {
 		args = append(args, "--aptopt="+option)
 	}
-	c := r.program(ctx, "mmdebstrap", append(args, suite, tree, "-")...).stdin([]byte(sources))
+	c := r.program(ctx, "mmdebstrap", append(args, r.family.suite(), tree, "-")...).stdin([]byte(sources))
 	c.Stdout, c.Stderr = log, log
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("mmdebstrap: %w", err)

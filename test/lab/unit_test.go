@@ -77,8 +77,14 @@ func TestOnlyTheDistributionsArchivesAreUsed(t *testing.T) {
 		lines(got)); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := aptSources(root, "trixie"); err == nil || !strings.Contains(err.Error(), "trixie") {
-		t.Errorf("no archive of trixie is configured, and the error is %v", err)
+	// Another release has the same archives.
+	got, err = aptSources(root, "trixie")
+	if diff := cmp.Diff([]string{"deb http://a trixie main", "deb http://s trixie-security main"},
+		lines(got)); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if _, err := aptSources(t.TempDir(), "trixie"); err == nil || !strings.Contains(err.Error(), "trixie") {
+		t.Errorf("no archive is configured, and the error is %v", err)
 	}
 }
 

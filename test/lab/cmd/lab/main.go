@@ -104,7 +104,7 @@ func (v verbs) open(c *cobra.Command) (*lab.Lab, error) {
 }
 
 func (v verbs) up() *cobra.Command {
-	var rpm, foreign []string
+	var rpm, debian13, foreign []string
 	cmd := &cobra.Command{Use: "up N", Short: "Boot the nodes n1 to nN", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			n := 0
@@ -116,6 +116,7 @@ func (v verbs) up() *cobra.Command {
 				return err
 			}
 			l.OfRPM(rpm...)
+			l.OfDebian13(debian13...)
 			l.OfForeign(foreign...)
 			if err := l.Up(c.Context(), n); err != nil {
 				return err
@@ -124,6 +125,7 @@ func (v verbs) up() *cobra.Command {
 		}}
 	cmd.Flags().StringSliceVar(&rpm, "rpm", nil,
 		"nodes that are of the rpm family when they get their disk: dnf, rpm, the os-release of openEuler")
+	cmd.Flags().StringSliceVar(&debian13, "debian13", nil, "nodes that are of Debian 13 when they get their disk")
 	cmd.Flags().StringSliceVar(&foreign, "foreign", nil,
 		"nodes that are of the other architecture when they get their disk, under qemu's emulation: no kubelet runs "+
 			"there")
@@ -226,7 +228,7 @@ func (v verbs) install() *cobra.Command {
 }
 
 func (v verbs) rootfs() *cobra.Command {
-	rpm, foreign := false, false
+	rpm, debian13, foreign := false, false, false
 	cmd := &cobra.Command{Use: "rootfs", Short: "Build the nodes' root file system if it is not in the cache",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -237,6 +239,9 @@ func (v verbs) rootfs() *cobra.Command {
 			family := lab.Debian
 			if rpm {
 				family = lab.RPM
+			}
+			if debian13 {
+				family = lab.Debian13
 			}
 			if foreign {
 				family = lab.Foreign
@@ -249,6 +254,7 @@ func (v verbs) rootfs() *cobra.Command {
 			return err
 		}}
 	cmd.Flags().BoolVar(&rpm, "rpm", false, "that of the rpm family")
+	cmd.Flags().BoolVar(&debian13, "debian13", false, "that of Debian 13")
 	cmd.Flags().BoolVar(&foreign, "foreign", false, "that of the other architecture")
 	return cmd
 }
