@@ -19,7 +19,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test test-race fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots goreleaser-check release-snapshot release clean
+.PHONY: help build install test test-race fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots goreleaser-check release-snapshot release clean cis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ bench: ## bundles built beside crane, skopeo and tar with pigz, and beside what 
 
 bench-deploy: build ## a cluster of three control planes: eggo-tui deploy beside a careful script of the same steps (root)
 	go run ./test/bench/cmd/deploy
+
+cis: ## kube-bench, the CIS benchmark, on the nodes of the lab's cluster, which is installed if there is none (root)
+	go run ./test/cis
 
 bench-packages: ## the benchmarks of the packages; they report, they assert nothing
 	go test -run '^$$' -bench . -benchmem ./internal/...
