@@ -115,10 +115,15 @@ func budgeted(t *testing.T, s *stand.Stand, cluster, node string) stand.Try {
 // TestWorkerComesAndGoes: a worker joins, carries pods, has its Node deleted by hand and is registered again, and
 // leaves as it came.
 func TestWorkerComesAndGoes(t *testing.T) {
-	s := newLab(t, 3)
+	thirteen := otherRelease(t) == "13" // the one that comes and goes
+	s := newLabWith(t, 3, map[bool][]string{true: {"n3"}}[thirteen]...)
 	ctx := t.Context()
 	file, err := s.Deploy("comings.yaml", "comings", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 	must(t, "deploy.yaml", err)
+	if thirteen {
+		file, err = s.Vary(file, "comings-13.yaml", "eggo:\n", "eggo:\n  bundles: [\""+debian13Bundle(t, s)+"\"]\n")
+		must(t, "deploy.yaml", err)
+	}
 	before := untouched(t, s, 3)
 	deploy(t, s, file)
 	must(t, "workload", s.StartWorkload(ctx))

@@ -25,6 +25,12 @@ func full(t *testing.T) {
 // newLab is a stand with programs, a bundle and n running nodes, which are taken away at the end.
 func newLab(t *testing.T, n int) *stand.Stand {
 	t.Helper()
+	return newLabWith(t, n)
+}
+
+// newLabWith is newLab, with nodes of Debian 13 among the others.
+func newLabWith(t *testing.T, n int, thirteen ...string) *stand.Stand {
+	t.Helper()
 	s := newStand(t)
 	ctx := t.Context()
 	must(t, "build", s.Build(ctx))
@@ -37,6 +43,7 @@ func newLab(t *testing.T, n int) *stand.Stand {
 			t.Error(err)
 		}
 	})
+	s.Lab.OfDebian13(thirteen...)
 	must(t, "lab", s.Lab.Up(ctx, n))
 	must(t, "old state", os.RemoveAll(s.State())) // of another run in the same directory: these nodes are new
 	return s
