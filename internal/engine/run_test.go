@@ -492,8 +492,8 @@ func TestAStopCutsOffWhatOnlyWaits(t *testing.T) {
 	}
 }
 
-// A step that waits for its turn and has begun nothing ends when the run is to stop: it is left, and has not failed. One
-// that does not ask, or has begun something, is finished.
+// A step that waits for its turn and has begun nothing ends when the run is to stop: it is left, and has not failed.
+// One that does not ask, or has begun something, is finished.
 func TestAStepThatHasBegunNothingStops(t *testing.T) {
 	stop := make(chan struct{})
 	both := make(chan struct{}, 2)
@@ -515,7 +515,8 @@ func TestAStepThatHasBegunNothingStops(t *testing.T) {
 	events, sum, err := run(t, plan(waits("turn/n1", "n1", true), waits("turn/n2", "n2", false)),
 		engine.Options{Stop: stop})
 	f := event.AsFault(err)
-	if f == nil || f.Class != event.ClassInterrupted || len(sum.Failed) != 0 || !slices.Equal(sum.Left, []string{"turn/n1"}) {
+	if f == nil || f.Class != event.ClassInterrupted || len(sum.Failed) != 0 ||
+		!slices.Equal(sum.Left, []string{"turn/n1"}) {
 		t.Errorf("%v %+v\n%v", err, sum, events)
 	}
 	if engine.Stopping(t.Context()) {

@@ -43,7 +43,8 @@ func readModule(t *testing.T) *source {
 			filepath.Join("..", "..", "internal", "event"): {"Calling": {arg: 0, args: 2,
 				given: []string{"{command}"}}},
 		}}
-	s.sinks[""]["Advising"] = sink{arg: 1, under: "fault.", args: 3, given: []string{"{command}", "{command2}", "{command3}"}}
+	s.sinks[""]["Advising"] = sink{arg: 1, under: "fault.", args: 3,
+		given: []string{"{command}", "{command2}", "{command3}"}}
 	root := filepath.Join("..", "..")
 	for _, top := range []string{"cmd", "internal"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {

@@ -54,7 +54,8 @@ func TestAServerThatAKilledRunLeftOut(t *testing.T) {
 	}
 }
 
-// leaveOut has the load balancer's configuration leave out a server, as a run that was killed does, and returns its path.
+// leaveOut has the load balancer's configuration leave out a server, as a run that was killed does, and returns its
+// path.
 func leaveOut(t *testing.T, l *phasestest.Lab, ip string) string {
 	t.Helper()
 	conf := l.Nodes["lb"].Path("/etc/eggo/nginx-lb.conf")

@@ -87,7 +87,8 @@ func follow(t *testing.T, u *upgraded, old, endpoint string) *followers {
 			}
 			if len(runs) > begun {
 				for _, r := range runs[len(runs)-1] {
-					if e, is := r.Event.(event.StepEnded); is && e.Step == "control-plane.kubeconfig" && e.Fault == nil {
+					e, is := r.Event.(event.StepEnded)
+					if is && e.Step == "control-plane.kubeconfig" && e.Fault == nil {
 						at.Store(&endpoint)
 						return nil
 					}

@@ -97,8 +97,8 @@ func TestAnUpgradeIsContinuedAsItWasBegun(t *testing.T) {
 	}
 }
 
-// An option that is named replaces that of the run before, also by its usual value; one that is not named does not, even
-// where a form says what is usual.
+// An option that is named replaces that of the run before, also by its usual value; one that is not named does not,
+// even where a form says what is usual.
 func TestWhatIsSaidOfAnUpgradeThatContinues(t *testing.T) {
 	u := NewUpgrade(OfCluster("one"), "/b.tar.gz")
 	u.Drain, u.Soak, u.Batch, u.Probe, u.Window, u.Packages = time.Minute, 0, "2", "true", "1:00-2:00", true

@@ -1,7 +1,6 @@
 package balancer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 const (
@@ -23,6 +21,9 @@ const (
 	backLimit = 3 * time.Minute
 	// askLimit bounds the question of a load balancer whether a server is ready.
 	askLimit = 5 * time.Second
+	askAgain = 250 * time.Millisecond
+	// patience is for a server that has just been shown to be ready on its own machine.
+	patience = time.Minute
 )
 
 // Aside restarts a control plane's API server while our load balancers send nobody to it: a server that stops refuses
@@ -40,11 +41,11 @@ func (r *Balancer) Aside(ctx context.Context, n config.Node, restart func(contex
 	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), backLimit)
 	defer cancel()
-	patience := r.Patience
+	waits := r.Patience
 	if err != nil { // whether it is ready now; nobody waits for it
-		patience = 0
+		waits = 0
 	}
-	up := r.putBack(back, n, patience)
+	up := r.putBack(back, n, waits)
 	if err == nil || up == nil {
 		return errors.Join(err, up)
 	}
@@ -151,15 +152,15 @@ func (r *Balancer) takeOut(ctx context.Context, name string) error {
 	return r.each(ctx, func(nd *node.Node) error { return r.inform(ctx, nd, name, "change.balancer-down") })
 }
 
-// putBack has every load balancer send to a control plane's API server again to which it is ready; patience is how long
+// putBack has every load balancer send to a control plane's API server again to which it is ready; waits is how long
 // each waits for that.
-func (r *Balancer) putBack(ctx context.Context, n config.Node, patience time.Duration) error {
+func (r *Balancer) putBack(ctx context.Context, n config.Node, waits time.Duration) error {
 	r.know(n.Name, nil)
 	return r.each(ctx, func(nd *node.Node) error {
 		if hears, err := r.hears(ctx, nd); err == nil && !hears {
 			return nil
 		}
-		err := r.awaitServer(ctx, nd, n, patience)
+		err := r.awaitServer(ctx, nd, n, waits)
 		if err == nil || r.Dry {
 			down := false
 			r.know(n.Name, &down)
@@ -176,22 +177,23 @@ func (r *Balancer) putBack(ctx context.Context, n config.Node, patience time.Dur
 	})
 }
 
-// awaitServer waits until an API server is ready to a load balancer; without patience it asks once.
-func (r *Balancer) awaitServer(ctx context.Context, nd *node.Node, n config.Node, patience time.Duration) error {
-	if patience <= 0 {
-		return r.ready(ctx, nd, n)
-	}
-	var last error // what the server said: that the time is over says nothing
-	err := wait.Until(ctx, patience, func(waiting context.Context) error {
-		if err := r.ready(waiting, nd, n); err == nil || waiting.Err() == nil || last == nil {
-			last = err
+// awaitServer waits until an API server is ready to a load balancer; with no time, and in a dry run, it asks once.
+func (r *Balancer) awaitServer(ctx context.Context, nd *node.Node, n config.Node, waits time.Duration) error {
+	end := time.NewTimer(waits)
+	defer end.Stop()
+	for {
+		err := r.ready(ctx, nd, n)
+		if err == nil || waits <= 0 || r.Dry {
+			return err
 		}
-		return last
-	})
-	if err == nil {
-		return nil
+		select {
+		case <-ctx.Done():
+			return err
+		case <-end.C:
+			return err
+		case <-time.After(askAgain):
+		}
 	}
-	return cmp.Or(last, err)
 }
 
 // each calls f for every load balancer that was reached, while nobody else writes their configurations.

@@ -216,7 +216,8 @@ func TestAServerThatIsNotReadyStaysOut(t *testing.T) {
 	}
 	outOf("m1")
 	broken := event.NewFault(event.ClassFailed, "component.unhealthy", nil)
-	if f := event.AsFault(r.Aside(t.Context(), n, func(context.Context) error { return broken })); f.Code != broken.Code {
+	f = event.AsFault(r.Aside(t.Context(), n, func(context.Context) error { return broken }))
+	if f == nil || f.Code != broken.Code {
 		t.Errorf("%+v", f)
 	}
 	outOf("m1")

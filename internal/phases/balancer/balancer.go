@@ -20,7 +20,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
-	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // Conf is the configuration of the load balancer's nginx, Unit its service.
@@ -51,7 +50,7 @@ type Balancer struct {
 
 // New are the load balancers of a run, of which no API server is out.
 func New(c *clients.Clients) *Balancer {
-	r := &Balancer{Clients: c, Patience: wait.ProbeLimit, down: map[string]bool{}, writing: make(chan struct{}, 1),
+	r := &Balancer{Clients: c, Patience: patience, down: map[string]bool{}, writing: make(chan struct{}, 1),
 		told: map[string]bool{}}
 	r.ready = r.serverReady
 	return r
@@ -105,8 +104,8 @@ func (r *Balancer) Start(n config.Node) *engine.Step {
 	return s
 }
 
-// returnReady has a load balancer send again to servers that it leaves out and that are ready by now: they were not when
-// it was started.
+// returnReady has a load balancer send again to servers that it leaves out and that are ready by now: they were not
+// when it was started.
 func (r *Balancer) returnReady(ctx context.Context, nd *node.Node) error {
 	if r.Dry {
 		return engine.ErrUnchanged
