@@ -13,7 +13,7 @@ import (
 type Audited struct {
 	ID     int64
 	Entry  access.Entry
-	Result string // ok, failed, locked, or an HTTP status; "" when it is not known: the server was killed
+	Result string // ok, failed, or an HTTP status; "" when it is not known: the server was killed
 }
 
 // row is an entry as it is written.

@@ -142,18 +142,16 @@ func (a *Accounts) identified(ctx context.Context, w http.ResponseWriter, r *htt
 	address string) (context.Context, error) {
 	k := &known{a: a}
 	if header := r.Header.Get("Authorization"); header != "" {
-		from := addressKey(address)
-		if err := a.tokens.attempt(from); err != nil {
-			return nil, err
-		}
 		scheme, text, _ := strings.Cut(header, " ")
 		if strings.EqualFold(scheme, "Bearer") {
 			k.bearer = strings.TrimSpace(text)
 		}
 		if err := k.load(ctx); err != nil {
+			if locked := a.wrongToken(err, address); locked != nil {
+				return nil, locked
+			}
 			return nil, err
 		}
-		a.tokens.succeeded(key{}, from)
 	} else if c, err := r.Cookie(Cookie); err == nil && c.Value != "" {
 		ctx = context.WithValue(ctx, cookieText{}, c.Value)
 		k.session = c.Value
@@ -170,6 +168,15 @@ func (a *Accounts) identified(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	ctx = context.WithValue(ctx, knownKey{}, k)
 	return access.With(ctx, access.Caller{ID: k.user.ID, Name: k.user.Name, Token: k.token.ID}), nil
+}
+
+// wrongToken counts a token that is wrong. One that is right is accepted all the same: nobody can guess it, and a
+// script with an old one must not lock out others at its address.
+func (a *Accounts) wrongToken(err error, address string) error {
+	if event.AsFault(err).Code != "account.token" {
+		return nil
+	}
+	return a.tokens.attempt(addressKey(address))
 }
 
 // load reads who the caller is, as it is now.

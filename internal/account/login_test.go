@@ -179,13 +179,28 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%q: %d %s", wrong, status, body)
 		}
 	}
+	for range 40 { // a script with an old token locks out itself, and nobody else at its address
+		s.asks("", "eggo_old")
+	}
+	if status, body := s.asks("", "eggo_old"); status != http.StatusTooManyRequests {
+		t.Error(status, body)
+	}
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if _, body := s.asks("", text); body != "ann viewer <nil>" {
+				t.Error(body)
+			}
+		})
+	}
+	all.Wait()
 	list, err := s.Tokens(t.Context(), ann.ID, "", 10)
 	if err != nil || len(list) != 1 || list[0].ID != token.ID {
 		t.Error(list, err)
 	}
 	wantCode(t, "another user's", s.DeleteToken(t.Context(), token.ID, "somebody"), "account.unknown-token")
 	s.clock.pass(2 * time.Hour)
-	if status, _ := s.asks("", text); status != http.StatusUnauthorized {
+	if status, _ := s.asks("", text); status != http.StatusUnauthorized { // the failures are forgotten, too
 		t.Errorf("after its end: %d", status)
 	}
 	wantCode(t, "own", s.DeleteToken(t.Context(), token.ID, ann.ID), "")
@@ -205,6 +220,9 @@ func TestPasswordsAreNotGuessed(t *testing.T) {
 			wantCode(t, "guess", try(s, fmt.Sprint("192.0.2.", i), "ann", "wrong"), "account.login")
 		}
 		wantCode(t, "the right one, too", try(s, "192.0.2.77", "Ann", good), "account.locked")
+		if list, err := s.Audit(t.Context(), account.Filter{Action: "login"}, 100); err != nil || len(list) != 6 {
+			t.Errorf("%d entries, %v: what is refused unseen fills no disk", len(list), err)
+		}
 		s.isKnown(t, "who is logged in", session, true)
 		s.clock.pass(11 * time.Second)
 		wantCode(t, "after the pause", try(s, "192.0.2.77", "ann", "wrong"), "account.login")

@@ -19,14 +19,11 @@ type Session struct {
 // would share the new one.
 func (a *Accounts) Login(ctx context.Context, address, name, password, before string) (Session, error) {
 	if err := a.verify(ctx, name, address, password); err != nil {
-		result := "failed"
-		if event.AsFault(err).Code == "account.locked" {
-			result = "locked"
+		if event.AsFault(err).Code != "account.login" { // what is not even tried is not worth a write to the disk
+			return Session{}, err
 		}
-		if f := a.audit(ctx, row{user: loggable(name), address: address, action: "login", result: result}); f != nil {
-			return Session{}, f
-		}
-		return Session{}, err
+		return Session{}, errors.Join(err, a.audit(ctx, row{user: loggable(name), address: address, action: "login",
+			result: "failed"}))
 	}
 	u, err := a.Find(ctx, canonical(name))
 	if err != nil {

@@ -216,7 +216,7 @@ type Audited struct {
 	Action  string    `json:"action" doc:"The ID of the operation."`
 	Cluster string    `json:"cluster,omitempty"`
 	Target  string    `json:"target,omitempty"`
-	Result  string    `json:"result,omitempty" doc:"ok, failed, locked or an HTTP status; empty if it is unknown."`
+	Result  string    `json:"result,omitempty" doc:"ok, failed or an HTTP status; empty if it is unknown."`
 }
 
 type auditInput struct {
