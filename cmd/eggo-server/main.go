@@ -36,12 +36,13 @@ func realMain() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return run(ctx, &environment{Stdout: os.Stdout, Stderr: os.Stderr, Args: os.Args, Getenv: os.Getenv,
-		P: i18n.NewPrinter(i18n.FromEnv())})
+	return run(ctx, &environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Args: os.Args,
+		Getenv: os.Getenv, P: i18n.NewPrinter(i18n.FromEnv())})
 }
 
 // environment is all that a verb may know of the process that it runs in.
 type environment struct {
+	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Args           []string // with the program's own name first
 	Getenv         func(string) string
@@ -80,8 +81,8 @@ func newRoot(env *environment) *cobra.Command {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.PersistentFlags().String("lang", string(p.Lang()), p.T("cli.flag.lang"))
-	root.AddCommand(newServe(env), newVersion(env), cli.NewCompletion(p.T("cli.completion.short"), env.Stdout),
-		cli.NewMan(buildVersion()))
+	root.AddCommand(newServe(env), newUser(env), newVersion(env),
+		cli.NewCompletion(p.T("cli.completion.short"), env.Stdout), cli.NewMan(buildVersion()))
 	cli.Localize(root, p)
 	cli.Help(root, env.Getenv)
 	return root

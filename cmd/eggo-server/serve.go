@@ -38,9 +38,12 @@ const endIn = 10 * time.Second
 // setupToken in the data directory is what the first administrator is made with.
 const setupToken = "setup-token"
 
+// databaseFile in the data directory has users, records of clusters and the audit log.
+const databaseFile = "server.db"
+
 type serveOptions struct {
 	address, state, data, bundles string
-	cert, key                     string
+	cert, key, sso                string
 	names                         []string
 	plain, shared                 bool
 }
@@ -55,10 +58,11 @@ func newServe(env *environment) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.address, "listen", "127.0.0.1:7443", p.T("server.cli.flag.listen"))
 	f.StringVar(&o.state, "state-dir", journal.StateDir(env.Getenv, os.Geteuid()), p.T("server.cli.flag.state-dir"))
-	f.StringVar(&o.data, "data-dir", "/var/lib/eggo-server", p.T("server.cli.flag.data-dir"))
+	f.StringVar(&o.data, "data-dir", dataDir, p.T("server.cli.flag.data-dir"))
 	f.StringVar(&o.bundles, "bundles", "", p.T("server.cli.flag.bundles"))
 	f.StringVar(&o.cert, "tls-cert", "", p.T("server.cli.flag.tls-cert"))
 	f.StringVar(&o.key, "tls-key", "", p.T("server.cli.flag.tls-key"))
+	f.StringVar(&o.sso, "sso", "", p.T("server.cli.flag.sso"))
 	f.StringSliceVar(&o.names, "name", nil, p.T("server.cli.flag.name"))
 	f.BoolVar(&o.plain, "no-tls", false, p.T("server.cli.flag.no-tls"))
 	f.BoolVar(&o.shared, "shared-roles", false, p.T("server.cli.flag.shared-roles"))
@@ -78,12 +82,16 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := database.Open(ctx, filepath.Join(o.data, "server.db"))
+	db, err := database.Open(ctx, filepath.Join(o.data, databaseFile))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	accounts, err := account.Open(ctx, db, account.Options{})
+	if err != nil {
+		return err
+	}
+	identity, err := provider(o.sso, accounts)
 	if err != nil {
 		return err
 	}
@@ -103,7 +111,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	handler := server.New(server.Options{
 		Manager: m, Runs: runner, Access: accounts, Bundles: o.bundles, Version: buildVersion(),
 		Rules: profile.Rules{Shared: o.shared, Own: own()}, Deps: func() operation.Deps { return shared },
-		More: func(api huma.API) { routes.Register(api, accounts, false) },
+		More: func(api huma.API) { routes.Register(api, accounts, identity != nil) },
 	})
 	listener, err := listen.Listen(ctx, o.address, certs)
 	if err != nil {
@@ -118,7 +126,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	if needed {
 		fmt.Fprintln(env.Stdout, env.P.T("server.setup", "file", filepath.Join(o.data, setupToken)))
 	}
-	return answer(ctx, env, listener, handler, log)
+	return answer(ctx, env, listener, withProvider(identity, accounts, handler), log)
 }
 
 // answer answers requests until ctx ends.
@@ -157,16 +165,7 @@ func certificates(o serveOptions) (*listen.Certificates, error) {
 	case o.cert != "":
 		return listen.FromFiles(o.cert, o.key, time.Now)
 	}
-	names := append([]string{"localhost", "127.0.0.1", "::1"}, o.names...)
-	if host, _, err := net.SplitHostPort(o.address); err == nil && host != "" {
-		if a, err := netip.ParseAddr(host); err != nil || !a.IsUnspecified() {
-			names = append(names, host)
-		}
-	}
-	if name, err := os.Hostname(); err == nil {
-		names = append(names, name)
-	}
-	return listen.SelfMade(filepath.Join(o.data, "tls"), names, time.Now)
+	return listen.SelfMade(filepath.Join(o.data, "tls"), listen.Names(o.address, o.names...), time.Now)
 }
 
 // own are the addresses of this host: it is no node of a cluster that it manages.

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/account/sso"
+)
+
+// provider is the identity provider of a configuration file; nil: there is none.
+func provider(file string, a *account.Accounts) (*sso.Provider, error) {
+	if file == "" {
+		return nil, nil
+	}
+	c, err := sso.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	return sso.New(c, a, time.Now)
+}
+
+// withProvider adds the routes of logins with a provider, which browsers follow as links, to those of the API.
+func withProvider(p *sso.Provider, a *account.Accounts, api http.Handler) http.Handler {
+	if p == nil {
+		return api
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET "+sso.BeginPath, a.Identify(http.HandlerFunc(p.Begin)))
+	mux.Handle("GET "+sso.CallbackPath, a.Identify(http.HandlerFunc(p.Callback)))
+	mux.Handle("/", api)
+	return mux
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/cli"
+	"github.com/eggo-k8s/eggo/internal/database"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// dataDir is where the server keeps its own files unless told otherwise.
+const dataDir = "/var/lib/eggo-server"
+
+// newUser are the commands for users. They work while the server runs, and when nobody can log in any more.
+func newUser(env *environment) *cobra.Command {
+	p := env.P
+	group := &cobra.Command{Use: "user", Short: p.T("server.cli.user.short"), Args: cli.UnknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	data := ""
+	group.PersistentFlags().StringVar(&data, "data-dir", dataDir, p.T("server.cli.flag.data-dir"))
+	var role string
+	var grants []string
+	one := cobra.ExactArgs(1)
+	add := &cobra.Command{Use: "add NAME", Short: p.T("server.cli.user.add.short"), Args: one,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.accounts(cmd.Context(), data, func(a *account.Accounts) error {
+				return addUser(cmd.Context(), env, a, args[0], role, grants)
+			})
+		}}
+	add.Flags().StringVar(&role, "role", "", p.T("server.cli.flag.role"))
+	add.Flags().StringSliceVar(&grants, "cluster", nil, p.T("server.cli.flag.cluster"))
+	reset := &cobra.Command{Use: "reset NAME", Short: p.T("server.cli.user.reset.short"), Args: one,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.accounts(cmd.Context(), data, func(a *account.Accounts) error {
+				password, err := env.password()
+				if err == nil {
+					err = a.Reset(cmd.Context(), args[0], password)
+				}
+				return errors.Join(err, env.recorded(cmd.Context(), a, err, "reset-password", args[0]))
+			})
+		}}
+	remove := &cobra.Command{Use: "delete NAME", Short: p.T("server.cli.user.delete.short"), Args: one,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.accounts(cmd.Context(), data, func(a *account.Accounts) error {
+				err := a.Delete(cmd.Context(), args[0])
+				return errors.Join(err, env.recorded(cmd.Context(), a, err, "delete-user", args[0]))
+			})
+		}}
+	list := &cobra.Command{Use: "list", Short: p.T("server.cli.user.list.short"), Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return env.accounts(cmd.Context(), data, func(a *account.Accounts) error {
+				return listUsers(cmd.Context(), env.Stdout, a)
+			})
+		}}
+	group.AddCommand(add, list, reset, remove)
+	return group
+}
+
+// accounts opens the database of the server for one command.
+func (env *environment) accounts(ctx context.Context, data string, do func(*account.Accounts) error) (err error) {
+	db, err := database.Open(ctx, filepath.Join(data, databaseFile))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	a, err := account.Open(ctx, db, account.Options{})
+	if err != nil {
+		return err
+	}
+	return do(a)
+}
+
+// recorded writes down what was done on the control host, if it was done.
+func (env *environment) recorded(ctx context.Context, a *account.Accounts, failed error, action, target string) error {
+	if failed != nil {
+		return nil
+	}
+	return a.Record(ctx, access.Entry{Caller: access.Caller{Name: "root"}, Address: "eggo-server", Action: action,
+		Target: target})
+}
+
+// password is the first line of stdin, which is not echoed on a terminal.
+func (env *environment) password() (string, error) {
+	if f, ok := env.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprint(env.Stderr, env.P.T("server.password")+": ")
+		text, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(env.Stderr)
+		return string(text), err
+	}
+	line, err := bufio.NewReader(io.LimitReader(env.Stdin, 4096)).ReadString('\n')
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return strings.TrimRight(line, "\r\n"), err
+}
+
+func addUser(ctx context.Context, env *environment, a *account.Accounts, name, role string, grants []string) error {
+	n := account.New{Name: name, Role: access.Role(role), Grants: account.Grants{}}
+	for _, g := range grants {
+		cluster, role, _ := strings.Cut(g, "=")
+		n.Grants[cluster] = access.Role(role)
+	}
+	var err error
+	if n.Password, err = env.password(); err != nil {
+		return err
+	}
+	u, err := a.Create(ctx, n)
+	if err == nil {
+		fmt.Fprintln(env.Stdout, env.P.T("server.user.added", "name", u.Name))
+	}
+	return errors.Join(err, env.recorded(ctx, a, err, "create-user", name))
+}
+
+// listUsers writes a line for each: name, role, roles on clusters, and what is special.
+func listUsers(ctx context.Context, out io.Writer, a *account.Accounts) error {
+	for after := ""; ; {
+		list, err := a.Users(ctx, after, 100)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, u := range list {
+			words := []string{event.Clean(u.Name), string(u.Role)}
+			for cluster, role := range u.Grants {
+				words = append(words, cluster+"="+string(role))
+			}
+			slices.Sort(words[2:])
+			if u.Disabled {
+				words = append(words, "disabled")
+			}
+			if u.Provider {
+				words = append(words, "single-sign-on")
+			}
+			fmt.Fprintln(out, strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "  "))
+		}
+		after = list[len(list)-1].Name
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/i18n"
+)
+
+// command runs a command of the program with a line on stdin, and gives its exit code, stdout and stderr.
+func command(t *testing.T, stdin string, args ...string) (int, string, string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := run(t.Context(), &environment{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs,
+		Args: append([]string{"eggo-server"}, args...), P: i18n.NewPrinter(i18n.English),
+		Getenv: func(string) string { return "" }})
+	return code, out.String(), errs.String()
+}
+
+func TestUsersOnTheControlHost(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	for _, c := range []struct {
+		stdin, args string
+		code        int
+		out, errs   string
+	}{
+		{"a good long password\n", "add root --role admin", 0, "root", ""},
+		{"a good long password", "add ann --cluster rack=operator,lab=viewer", 0, "ann", ""},
+		{"short\n", "add bob", 2, "", "account.password-short"},
+		{"a good long password\n", "add bob --cluster rack", 2, "", "account.role"},
+		{"", "list", 0, "ann  lab=viewer  rack=operator\nroot  admin\n", ""},
+		{"another long password\n", "reset ann", 0, "", ""},
+		{"", "delete ann", 0, "", ""},
+		{"", "delete ann", 2, "", "account.unknown"},
+		{"", "delete root", 11, "", "account.last-admin"},
+		{"", "list", 0, "root  admin\n", ""},
+	} {
+		code, out, errs := command(t, c.stdin, append(append([]string{"user"}, strings.Fields(c.args)...),
+			"--data-dir", data)...)
+		if code != c.code || !strings.Contains(out, c.out) || !strings.Contains(errs, c.errs) {
+			t.Errorf("%s: %d\n%s%s", c.args, code, out, errs)
+		}
+	}
+}
+
+func TestALoginWithAProviderBegins(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sso.yaml")
+	text := "issuer: https://127.0.0.1:1\nclient-id: eggo\nurl: https://eggo.example\n" +
+		"groups: [{group: a, role: viewer}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, t.TempDir(), t.TempDir(), "--sso", file)
+	defer s.end()
+	if code, m, _ := s.call("", "GET", "/api/v1/login", ""); code != 200 || m["provider"] != true {
+		t.Error(code, m)
+	}
+	if code, m, _ := s.call("", "GET", "/api/v1/login/sso", ""); code != 502 || m["code"] != "sso.unreachable" {
+		t.Error(code, m)
+	}
+	if code, out, errs := command(t, "", "serve", "--data-dir", t.TempDir(), "--state-dir", t.TempDir(), "--sso",
+		filepath.Join(t.TempDir(), "none")); code != 2 || !strings.Contains(errs, "sso.config") {
+		t.Error(code, out, errs)
+	}
+}
