@@ -46,7 +46,8 @@ func (c *Cluster) WithoutImage(name string) bool {
 // which kubeadm asks for it. etcd has versions of its own: kubeadm is told the one of the bundle.
 func PodImage(m *bundle.Manifest, component string) string {
 	for _, im := range m.Images {
-		if repo, tag := SplitTag(im.Name); path.Base(repo) == component && (component == "etcd" || tag == m.Kubernetes) {
+		repo, tag := SplitTag(im.Name)
+		if path.Base(repo) == component && (component == "etcd" || tag == m.Kubernetes) {
 			return im.Name
 		}
 	}

@@ -134,7 +134,8 @@ func rulesOfTheManual() []ruleCase {
 		{"6 driver", "", "eggo: {driver: helm}\n", "config.choice", "eggo.driver", isError},
 		{"6 CoreDNS as a service with kubeadm", "", "service: {dns: {corednstype: binary}}\neggo: {driver: kubeadm}\n",
 			"config.kubeadm-dns", "service.dns.corednstype", isError},
-		{"6 probes of kubeadm", "", "config-extra-args: [{name: kube-apiserver, extra-args: {--anonymous-auth: 'false'}}]\n" +
+		{"6 probes of kubeadm", "", "config-extra-args:\n" +
+			"- {name: kube-apiserver, extra-args: {--anonymous-auth: 'false'}}\n" +
 			"eggo: {driver: kubeadm}\n", "config.kubeadm-anonymous", "config-extra-args", isError},
 		{"6 package type", "", "pacakges: {etcd: [{name: etcd, type: snap}]}\n", "config.choice",
 			"pacakges.etcd[0].type", isError},

@@ -23,7 +23,8 @@ func byKubeadm(t *testing.T, s *stand.Stand, name string, nodes []stand.Node) st
 func runsPods(t *testing.T, s *stand.Stand, node string, components ...string) {
 	t.Helper()
 	for _, c := range components {
-		out, err := s.Lab.Run(t.Context(), node, "ls /etc/kubernetes/manifests/"+c+".yaml; systemctl is-active "+c+" || true")
+		out, err := s.Lab.Run(t.Context(), node,
+			"ls /etc/kubernetes/manifests/"+c+".yaml; systemctl is-active "+c+" || true")
 		must(t, c+" of "+node, err)
 		if !strings.Contains(out, c+".yaml") || strings.Contains(out, "\nactive") {
 			t.Errorf("%s of %s is no static pod: %s", c, node, out)

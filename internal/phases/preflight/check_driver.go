@@ -15,8 +15,8 @@ func checkDriver() Check {
 			if in.Saved == nil || in.Saved.Eggo.Driver == in.Cluster.Eggo.Driver {
 				return nil
 			}
-			return []event.Finding{Finding(event.Error, "", "preflight.driver-change", "is", in.Saved.Eggo.Driver, "want",
-				in.Cluster.Eggo.Driver, "cluster", in.Cluster.Name)}
+			return []event.Finding{Finding(event.Error, "", "preflight.driver-change", "is", in.Saved.Eggo.Driver,
+				"want", in.Cluster.Eggo.Driver, "cluster", in.Cluster.Name)}
 		},
 	}
 }

@@ -28,7 +28,8 @@ func Deploy() []Check {
 // bundles of that version, and what an upgrade may break or be stopped by.
 func Upgrade() []Check {
 	return slices.Concat([]Check{
-		checkUpgradeDriver(), checkUpgradeAPI(), checkUpgradeUnclaimed(), checkUpgradeVersion(), checkUpgradeLimit(), checkUpgradeNodes(),
+		checkUpgradeDriver(), checkUpgradeAPI(), checkUpgradeUnclaimed(), checkUpgradeVersion(), checkUpgradeLimit(),
+		checkUpgradeNodes(),
 		checkUpgradeSkew(), checkUpgradeProxy(), checkUpgradeEtcd(), checkUpgradeDeprecated(), checkUpgradeWebhooks(),
 		checkUpgradeBudgets(), checkUpgradePods(), checkUpgradeImages(), checkUpgradeCertificates(),
 		checkUpgradeHops(), checkUpgradeBundle(),
@@ -54,7 +55,8 @@ func Machine() []Check {
 // Bundle is what is checked of bundles.
 func Bundle() []Check {
 	return []Check{
-		checkBundleStaged(), checkBundleArch(), checkBundleVersions(), checkVersion(), checkKubeadm(), checkFlags(), checkRuntime(),
+		checkBundleStaged(), checkBundleArch(), checkBundleVersions(), checkVersion(), checkKubeadm(), checkFlags(),
+		checkRuntime(),
 		checkDNSProgram(), checkImages(), checkAddons(), checkPackages(),
 	}
 }

@@ -160,7 +160,8 @@ func (r *Binary) Start(c driver.Component, n config.Node, ready driver.Ready) dr
 	case driver.Kubelet:
 		p.Probe = r.kubeletWell(n)
 	case driver.CoreDNS:
-		p.Probe = wait.Answers("http://"+net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics))+"/metrics", unit(c))
+		metrics := "http://" + net.JoinHostPort(n.IP.String(), fmt.Sprint(layout.DNSMetrics)) + "/metrics"
+		p.Probe = wait.Answers(metrics, unit(c))
 	default:
 		if url := start.Health(c, n); url != "" {
 			p.Probe = wait.Answers(url, unit(c))

@@ -20,7 +20,7 @@ const (
 	kubeDir   = "/etc/kubernetes"
 	pkiDir    = kubeDir + "/pki"
 	manifests = kubeDir + "/manifests"
-	ownDir    = kubeDir + "/eggo"        // configurations for kubeadm; manifests that are put aside, and those of before
+	ownDir    = kubeDir + "/eggo"        // configurations for kubeadm; manifests put aside, and former ones
 	patches   = ownDir + "/patches"      // what a member of etcd begins with
 	version   = "kubeadm.k8s.io/v1beta4" // since Kubernetes 1.31
 )
