@@ -13,8 +13,8 @@ PROGRAMS := eggo-tui eggo-bundle eggo-server
 PARALLEL ?= 8
 # The packages whose tests take longest begin first: go test goes by the order of its list.
 LONGEST := ./internal/phases ./cmd/eggo-tui
-# The packages with tests that -short skips.
-LONG = $(sort $(dir $(shell grep -rlF --include='*_test.go' 'testing.Short()' ./assets ./cmd ./internal ./test)))
+# The packages with tests that -short skips or shortens.
+LONG = $(sort $(dir $(shell grep -rlF --include='*_test.go' 'testing.Short()' ./assets ./cmd ./internal)))
 N    ?= 3
 NODE ?= n1
 
@@ -43,7 +43,7 @@ test-race: export GORACE := atexit_sleep_ms=0
 test-race: ## all tests, with the race detector but for the long ones; at last, whether they provoked every error code
 	@rm -rf bin/faults && mkdir -p bin/faults
 	CGO_ENABLED=1 go test -short -count=1 -race -vet=off -tags faults -parallel 5 -timeout 30m $(LONGEST) ./...
-	go test -count=1 -vet=off -tags faults -parallel $(PARALLEL) -timeout 30m $(LONG)
+	go test -count=1 -vet=off -tags faults -parallel $(PARALLEL) -timeout 30m -run "$$(.ci/long)" $(LONG)
 	EGGO_FAULTS= EGGO_FAULTS_OF_ALL=$(CURDIR)/bin/faults go test -count=1 -vet=off -tags faults -run '^TestEveryCode' ./internal/i18n
 
 fuzz: ## every fuzz target for five seconds: make fuzz T=1m FUZZ=FuzzDecode for one of them and longer, KEEP=1 to keep what it found
