@@ -318,6 +318,9 @@ func service(text string) node.Service {
 // there and not ours stays.
 func TestAServiceLeavesNothingInItsPlaces(t *testing.T) {
 	sim, n, _ := machine(t)
+	if err := os.Chmod(sim.Path("/usr/local/bin/own"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	with := func(names ...string) node.Service {
 		s := service("a")
 		s.Places = []string{"/etc/things.d", "/etc/thing.login"}
