@@ -176,7 +176,10 @@ func (r *Kubeadm) then(c driver.Component, n config.Node, ready driver.Ready) dr
 		}
 		if err := wait.Until(ctx, startLimit, func(ctx context.Context) error {
 			out, err := nd.Query(ctx, podsLib+"pods\n")
-			if err != nil || p.runsIn(out, true) {
+			if err == nil && p.runsIn(out, true) {
+				return nil
+			}
+			if err != nil && ctx.Err() == nil { // a question that the end of the wait cut off is no answer
 				return err
 			}
 			return wait.Again("component.not-started", "component", string(c), "log", "").On(n.Name)
