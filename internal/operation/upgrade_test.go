@@ -332,7 +332,7 @@ func TestWhileAnUpgradeIsUnderWay(t *testing.T) {
 			"questions": second(Questions(t.Context(), q, d, func(context.Context, *Scope) error { return nil })),
 		} {
 			fault := event.AsFault(err)
-			if fault == nil || fault.Code != "upgrade.unfinished" || len(fault.Calls) != 3 ||
+			if fault == nil || fault.Code != "upgrade.unfinished" || len(fault.Calls) != 2 ||
 				fault.Calls[0].Verb != "upgrade" || fault.Calls[1].Verb != "upgrade --back" ||
 				fault.Args["to"] != "v1.35.4" {
 				t.Errorf("%s of %s: %v", how, q.Verb(), err)
