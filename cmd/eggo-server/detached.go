@@ -148,9 +148,8 @@ func launcher(root string, lang i18n.Lang, systemd bool) operation.Launcher {
 			if err != nil {
 				return nil, err
 			}
-			if strings.HasSuffix(self, " (deleted)") { // it was replaced by a newer version: that one does the run
-				self = strings.TrimSuffix(self, " (deleted)")
-			}
+			// One that was replaced by a newer version is called so: the newer one does the run.
+			self = strings.TrimSuffix(self, " (deleted)")
 			argv := append([]string{self}, args...)
 			if systemd {
 				argv = append([]string{"systemd-run", "--scope", "--quiet", "--collect", "--slice=system.slice",
