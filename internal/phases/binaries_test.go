@@ -206,9 +206,8 @@ func TestAnAPIServerIsRestartedAside(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotComeBackIsInTheBalancerAgain: the load balancer passes over it by itself, and it may come back
-// by itself.
-func TestAServerThatDoesNotComeBackIsInTheBalancerAgain(t *testing.T) {
+// TestAServerThatDoesNotComeBackStaysOutOfTheBalancer until the deploy that finds it ready.
+func TestAServerThatDoesNotComeBackStaysOutOfTheBalancer(t *testing.T) {
 	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 2, Balancer: true})
@@ -229,10 +228,13 @@ func TestAServerThatDoesNotComeBackIsInTheBalancerAgain(t *testing.T) {
 	if runs != 1 {
 		t.Errorf("%d API servers run; the first that failed ends the restarts", runs)
 	}
-	if conf := tree(t, l)["lb/root/etc/eggo/nginx-lb.conf"]; strings.Contains(conf, "down") || conf == "" {
-		t.Error(conf)
+	if conf := tree(t, l)["lb/root/etc/eggo/nginx-lb.conf"]; strings.Count(conf, " down;") != 2 {
+		t.Error("not out once and as the backup:", conf)
 	}
 	deploy(t, l)
+	if conf := tree(t, l)["lb/root/etc/eggo/nginx-lb.conf"]; strings.Contains(conf, "down") || conf == "" {
+		t.Error("not back:", conf)
+	}
 	if left := outOfTurn(l); len(left) > 0 {
 		t.Error(left)
 	}

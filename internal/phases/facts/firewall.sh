@@ -18,7 +18,10 @@ if [ -z "$fw" ]; then
   for v in iptables ip6tables; do
     command -v $v >/dev/null 2>&1 || continue
     ipt="$ipt $v"
-    for c in INPUT FORWARD; do if [ "$($v -S $c 2>/dev/null | head -n 1)" = "-P $c DROP" ]; then kv nftables "$v $c"; fi; done
+    # Not $v -S: the legacy variant makes the table that it lists, and the alternative points to it while the package is being installed.
+    for c in $($v-save 2>/dev/null | awk '/^\*/ {t=$1} t=="*filter" && (/^:INPUT DROP / || /^:FORWARD DROP /) {print substr($1,2)}'); do
+      kv nftables "$v $c"
+    done
   done
   if command -v nft >/dev/null 2>&1; then
     nft list ruleset 2>/dev/null | awk -v ipt="$ipt" '
