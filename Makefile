@@ -19,7 +19,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test test-race fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots goreleaser-check release-snapshot release clean cis
+.PHONY: help build install test test-race test-long test-codes fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots goreleaser-check release-snapshot release clean cis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,18 +33,33 @@ install: build ## the programs into $(DESTDIR)$(PREFIX)/bin, with eggo as anothe
 	install -D -m 0755 -t $(DESTDIR)$(or $(PREFIX),/usr/local)/bin $(PROGRAMS:%=bin/%)
 	ln -sf eggo-tui $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/eggo
 
-test: ## vet, and the tests that need no root and no network
-	go vet ./...
-	go test -short -ldflags=-w -parallel $(PARALLEL) -timeout 10m $(LONGEST) ./...
-
-test-race: export EGGO_FAULTS := $(CURDIR)/bin/faults
+FAULTS := $(CURDIR)/bin/faults
+ifdef RACE
+test: export EGGO_FAULTS := $(FAULTS)
 # By default a program with the race detector sleeps for a second before it exits, and the tests run hundreds.
-test-race: export GORACE := atexit_sleep_ms=0
-test-race: ## all tests, with the race detector but for the long ones; at last, whether they provoked every error code
-	@rm -rf bin/faults && mkdir -p bin/faults
+test: export GORACE := atexit_sleep_ms=0
+endif
+test: ## vet, and the tests that need no root and no network; with RACE=1 under the race detector, which needs a C compiler
+	go vet ./...
+ifdef RACE
+	@rm -rf $(FAULTS) && mkdir -p $(FAULTS)
 	CGO_ENABLED=1 go test -short -count=1 -race -vet=off -tags faults -parallel 5 -timeout 30m $(LONGEST) ./...
+else
+	go test -short -ldflags=-w -parallel $(PARALLEL) -timeout 10m $(LONGEST) ./...
+endif
+
+test-long: export EGGO_FAULTS := $(FAULTS)
+test-long: ## the tests that "make test" leaves out
+	@mkdir -p $(FAULTS)
 	go test -count=1 -vet=off -tags faults -parallel $(PARALLEL) -timeout 30m -run "$$(.ci/long)" $(LONG)
-	EGGO_FAULTS= EGGO_FAULTS_OF_ALL=$(CURDIR)/bin/faults go test -count=1 -vet=off -tags faults -run '^TestEveryCode' ./internal/i18n
+
+test-codes: ## whether "make test RACE=1" and then "make test-long" provoked every error code
+	EGGO_FAULTS_OF_ALL=$(FAULTS) go test -count=1 -vet=off -tags faults -run '^TestEveryCode' ./internal/i18n
+
+test-race: ## all tests, with the race detector but for the long ones; at last, whether they provoked every error code
+	$(MAKE) test RACE=1
+	$(MAKE) test-long
+	$(MAKE) test-codes
 
 fuzz: ## every fuzz target for five seconds: make fuzz T=1m FUZZ=FuzzDecode for one of them and longer, KEEP=1 to keep what it found
 	@KEEP=$(KEEP) .ci/fuzz $(or $(T),5s) $(FUZZ)

@@ -87,12 +87,12 @@ func shaped(t testing.TB, s phasestest.Shape) *phasestest.Lab {
 	return l
 }
 
-// long is for tests that deploy clusters of several control planes, or again and again: make test-race runs them, after
+// long is for tests that deploy clusters of several control planes, or again and again: make test-long runs them, after
 // the others and without the race detector; make test does not.
 func long(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("takes long: make test-race")
+		t.Skip("takes long: make test-long")
 	}
 }
 
