@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/status"
@@ -47,10 +49,8 @@ func TestStatusSeesWhatIsWrong(t *testing.T) {
 		t.Errorf("%+v", s.Nodes[1])
 	}
 	put(t, l.Nodes["w1"].State("active/kube-proxy.service"), ran)
-	for path := range before {
-		if after := tree(t, l); after[path] != before[path] {
-			t.Error("looking changed", path)
-		}
+	if diff := cmp.Diff(before, tree(t, l)); diff != "" {
+		t.Error("looking changed:", diff)
 	}
 	l.Nodes["w1"].PowerOff(event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("gone")))
 	if s = seen(); s.Healthy || s.Nodes[1].Reached || s.Nodes[1].Fault.Code != "ssh.unreachable" ||
