@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -43,10 +42,38 @@ var applets = []string{"awk", "sed", "grep", "tail", "stat", "sha256sum", "mktem
 // small are the fakes that share a file.
 var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync", "userdel", "groupdel", "useradd", "id"}
 
-// absolute finds the paths of a script that are the node's own. A path that follows a letter, a variable or a closing
-// brace is the rest of another one.
-var absolute = regexp.MustCompile(
-	`(^|[^A-Za-z0-9_.})/*-])(/(?:etc|usr|opt|run|sys|root|var/lib|var/log|proc/(?:sys|filesystems|swaps|cgroups|mounts))(?:/|\b))`)
+// own are the beginnings of the paths that are the node's own.
+var own = []string{"etc", "usr", "opt", "run", "sys", "root", "var/lib", "var/log", "proc/sys", "proc/filesystems",
+	"proc/swaps", "proc/cgroups", "proc/mounts"}
+
+// within puts the node's own paths of a script below root. A path that follows a letter, a variable or a closing brace
+// is the rest of another one. A regular expression would do, and takes a third of the time of all tests with the race
+// detector.
+func within(root, script string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(script, '/')
+		if i < 0 {
+			b.WriteString(script)
+			return b.String()
+		}
+		begins := i == 0 && b.Len() == 0 || i > 0 && !word(script[i-1]) && !strings.ContainsRune(".})*-", rune(script[i-1]))
+		b.WriteString(script[:i])
+		script = script[i+1:]
+		if begins && slices.ContainsFunc(own, func(p string) bool {
+			rest, ok := strings.CutPrefix(script, p)
+			return ok && (rest == "" || !word(rest[0]))
+		}) {
+			b.WriteString(root)
+		}
+		b.WriteByte('/')
+	}
+}
+
+// word says whether a byte is one of a word's.
+func word(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}
 
 // harmless stands before every script: a sync costs a process for each line of a node's record, and tests need none.
 const harmless = "sync() { :; }\n"
@@ -133,8 +160,7 @@ func (n *Node) Run(ctx context.Context, c shell.Command) (shell.Result, error) {
 	n.running.Lock()
 	defer n.running.Unlock()
 	root := filepath.Join(n.dir, "root")
-	script := absolute.ReplaceAllString(c.Script, "${1}"+strings.ReplaceAll(root, "$", "$$")+"${2}")
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", n.inside()+harmless+script)
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", n.inside()+harmless+within(root, c.Script))
 	cmd.Dir = n.dir
 	cmd.Env = []string{"SIM=" + n.dir, "LC_ALL=C", "HOME=" + n.dir,
 		"PATH=" + filepath.Join(n.dir, "bin") + ":" + n.Path("/usr/bin") + ":" + n.Path("/usr/sbin")}
