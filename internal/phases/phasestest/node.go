@@ -36,7 +36,7 @@ var tools = []string{"sh", "awk", "sed", "grep", "head", "tail", "stat", "sha256
 // applets are those of the tools of which a static busybox, where this machine has one, does what scripts need. They are
 // called some hundred times in a deploy, and most of the time of a call goes into linking the program to its libraries.
 var applets = []string{"awk", "sed", "grep", "tail", "stat", "sha256sum", "mktemp", "cat", "mkdir", "mv",
-	"rmdir", "cp", "ln", "chmod", "ls", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "date", "touch", "tee",
+	"rmdir", "cp", "ln", "chmod", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "date", "touch", "tee",
 	"readlink"}
 
 // small are the fakes that share a file.
