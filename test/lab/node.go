@@ -244,7 +244,7 @@ func (l *Lab) boot(ctx context.Context, node string) error {
 // ready waits until the node has finished starting, in a boot other than the one that is named.
 func (l *Lab) ready(ctx context.Context, node, otherThan string) error {
 	began := time.Now()
-	limit := 2 * time.Minute
+	limit := 5 * time.Minute
 	if l.Family(node) == Foreign {
 		limit = 5 * time.Minute
 	}
