@@ -244,11 +244,7 @@ func (l *Lab) boot(ctx context.Context, node string) error {
 // ready waits until the node has finished starting, in a boot other than the one that is named.
 func (l *Lab) ready(ctx context.Context, node, otherThan string) error {
 	began := time.Now()
-	limit := 5 * time.Minute
-	if l.Family(node) == Foreign {
-		limit = 5 * time.Minute
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	var state, last string
 	for {
