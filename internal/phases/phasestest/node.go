@@ -33,11 +33,11 @@ var tools = []string{"sh", "awk", "sed", "grep", "head", "tail", "stat", "sha256
 	"chmod", "ls", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "find", "date", "timeout", "sleep",
 	"touch", "tee", "dd", "env", "bash", "realpath", "readlink", "base64"}
 
-// applets are those of the tools of which a static busybox, where this machine has one, does what scripts need. They are
-// called some hundred times in a deploy, and most of the time of a call goes into linking the program to its libraries.
-var applets = []string{"awk", "sed", "grep", "tail", "stat", "sha256sum", "mktemp", "cat", "mkdir", "mv",
-	"rmdir", "cp", "ln", "chmod", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "date", "touch", "tee",
-	"readlink"}
+// applets are those of the tools of which a static busybox, where this machine has one, does what scripts need. They
+// are called some hundred times in a deploy, and most of the time of a call goes into linking the program to its
+// libraries.
+var applets = []string{"awk", "sed", "grep", "tail", "sha256sum", "mktemp", "cat", "mkdir", "mv", "rmdir", "cp", "ln",
+	"chmod", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "date", "touch", "tee", "readlink"}
 
 // small are the fakes that share a file.
 var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync", "userdel", "groupdel", "useradd", "id"}
@@ -57,7 +57,10 @@ func within(root, script string) string {
 			b.WriteString(script)
 			return b.String()
 		}
-		begins := i == 0 && b.Len() == 0 || i > 0 && !word(script[i-1]) && !strings.ContainsRune(".})*-", rune(script[i-1]))
+		begins := i == 0 && b.Len() == 0
+		if i > 0 {
+			begins = !word(script[i-1]) && !strings.ContainsRune(".})*-", rune(script[i-1]))
+		}
 		b.WriteString(script[:i])
 		script = script[i+1:]
 		if begins && slices.ContainsFunc(own, func(p string) bool {
