@@ -70,6 +70,10 @@ func TestUpgradeBack(t *testing.T) {
 	full(t)
 	u := installed(t, "back", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}}, nil)
 	newer := u.packed(minorAfter)
+	u.Say("== a bundle without an image that the cluster runs")
+	without, err := u.PackWithout(t.Context(), minorAfter, "coredns")
+	must(t, "pack", err)
+	u.refused(5, u.args([]string{without}), "upgrade.image-system", "coredns")
 	u.until("soak.watch", u.args([]string{newer}, "--soak", "10m"), func(r *stand.Running) {
 		u.Say("== the soak")
 		u.run(minorAfter, controlPlane, "n1")

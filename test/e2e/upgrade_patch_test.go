@@ -113,12 +113,9 @@ func refusesUpgrades(u *upgraded, patch string) {
 			m.Images[i].Platform = "linux/" + m.Arch
 		}
 	}), "upgrade.arch", runtime.GOARCH)
-	without, err := u.WithoutImage(t.Context(), patch, "coredns")
-	must(t, "repack", err)
-	one("without what the cluster runs", 5, without, "upgrade.image-system", "coredns")
 	one("a damaged bundle", 6, u.damaged(patch), "bundle.", "damaged-")
 	// A kubelet that runs evicts pods when its disk is full.
-	_, err = u.Lab.Run(t.Context(), "n2", "systemctl stop kubelet; "+
+	_, err := u.Lab.Run(t.Context(), "n2", "systemctl stop kubelet; "+
 		"fallocate -l $(( ($(df --output=avail -B1 / | tail -1) - 104857600) )) /var/log/full")
 	must(t, "fill n2", err)
 	one("too little space", 5, patch, "preflight.disk", "n2", "MiB")

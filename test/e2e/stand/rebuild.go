@@ -70,14 +70,6 @@ func (s *Stand) BadServer(ctx context.Context, path string) (string, error) {
 		}})
 }
 
-// WithoutImage makes a bundle like another one that has not the images whose names contain a word, and gives its path.
-func (s *Stand) WithoutImage(ctx context.Context, path, word string) (string, error) {
-	s.Say("%s, without %s", filepath.Base(path), word)
-	return s.remake(ctx, path, remade{name: "without-" + word + "-" + filepath.Base(path),
-		program: func(_ bundle.Member, data []byte) ([]byte, error) { return data, nil },
-		image:   func(im bundle.Image) bool { return !strings.Contains(im.Name, word) }})
-}
-
 // restamp puts another version in the two places where the linker put one: those of component-base and of client-go.
 func restamp(data []byte, from, to string) ([]byte, error) {
 	if len(from) != len(to) {
@@ -96,8 +88,6 @@ type remade struct {
 	kubernetes string // its version; "" is the other's
 	// program is what a binary consists of, from what it consists of in the other bundle.
 	program func(e bundle.Member, data []byte) ([]byte, error)
-	// image says whether an image of the other is named; nil means all of them.
-	image func(bundle.Image) bool
 	// files and versions are those of other members that are not the other's, by their paths.
 	files    map[string][]byte
 	versions map[string]string
@@ -138,9 +128,6 @@ func (s *Stand) remake(ctx context.Context, from string, r remade) (string, erro
 				m.Members[i].Source = strings.ReplaceAll(e.Source, old.Kubernetes, r.kubernetes)
 			}
 		}
-	}
-	if r.image != nil {
-		m.Images = slices.DeleteFunc(slices.Clone(m.Images), func(im bundle.Image) bool { return !r.image(im) })
 	}
 	path := filepath.Join(s.Dir, r.name)
 	return path, r.write(ctx, from, path, old, &m)

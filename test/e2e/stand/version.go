@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/assets"
@@ -16,7 +17,19 @@ import (
 // the default spec's. The lab's upstream builds that version once from source, which is some ten minutes of processor
 // time. The stand's own bundle stays.
 func (s *Stand) PackVersion(ctx context.Context, kubernetes string) (string, error) {
+	return s.packVersion(ctx, kubernetes, "")
+}
+
+// PackWithout packs one without an image whose name contains a word.
+func (s *Stand) PackWithout(ctx context.Context, kubernetes, image string) (string, error) {
+	return s.packVersion(ctx, kubernetes, image)
+}
+
+func (s *Stand) packVersion(ctx context.Context, kubernetes, without string) (string, error) {
 	name := "eggo-" + kubernetes
+	if without != "" {
+		name += "-without-" + without
+	}
 	text, err := assets.BundleSpec(upstream.System)
 	if err != nil {
 		return "", err
@@ -26,6 +39,9 @@ func (s *Stand) PackVersion(ctx context.Context, kubernetes string) (string, err
 		return "", err
 	}
 	own, err := specAt(string(text), spec.Kubernetes, kubernetes, name)
+	if err == nil && without != "" {
+		own, err = withoutImage(own, without)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -62,4 +78,16 @@ func specAt(text, from, to, name string) (string, error) {
 		text = strings.Replace(text, "\n"+line[0]+"\n", "\n"+line[1]+"\n", 1)
 	}
 	return text, nil
+}
+
+// withoutImage is a spec without the one image whose name contains a word.
+func withoutImage(spec, word string) (string, error) {
+	lines := strings.SplitAfter(spec, "\n")
+	left := slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+		return strings.HasPrefix(line, "  - {name: ") && strings.Contains(line, word)
+	})
+	if len(left) != len(lines)-1 {
+		return "", fmt.Errorf("the spec names %d images with %q", len(lines)-len(left), word)
+	}
+	return strings.Join(left, ""), nil
 }

@@ -1,6 +1,7 @@
 package stand
 
 import (
+	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -28,6 +29,13 @@ func TestSpecAtAnotherVersion(t *testing.T) {
 	var got struct{ Name, Kubernetes string }
 	if err := yaml.Unmarshal([]byte(own), &got); err != nil || got.Name != "other" || got.Kubernetes != "v1.33.13" {
 		t.Errorf("%+v, %v", got, err)
+	}
+	less, err := withoutImage(own, "coredns")
+	if err != nil || strings.Contains(less, "coredns/coredns:") || !strings.Contains(less, "pause:") {
+		t.Errorf("%v\n%s", err, less)
+	}
+	if _, err := withoutImage(less, "coredns"); err == nil {
+		t.Error("an image that the spec does not name is taken away")
 	}
 	if _, err := specAt(own, spec.Kubernetes, "v1.33.13", "other"); err == nil {
 		t.Error("a spec that does not name the version is taken")
