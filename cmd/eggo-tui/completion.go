@@ -42,6 +42,9 @@ func completions(env *environment) cli.Values {
 		"cleanup --node":   cli.List(k.nodes), "delete": cli.Several(k.nodes), "plan delete": cli.Several(k.nodes),
 		"demo --speed":        cli.Words("1", "8", "64"),
 		"etcd snapshot --out": cli.Files(), "etcd restore": cli.Files(), "plan etcd restore": cli.Files(),
+		"--passphrase-from": cli.Words("prompt", "env:", "file:"), "--identity": cli.Files(), "--recipient": nothing(),
+		"--dir": cli.Dirs(), "--keep": cli.Words("7", "14", "30"),
+		"backup verify": cli.Files("age"), "backup restore": cli.Files("age"),
 		"signers add": cli.Files(), "signers add --identity": nothing(), "signers remove": cli.First(k.signers),
 
 		"template --user": nothing(), "template --password": nothing(),

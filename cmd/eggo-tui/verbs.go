@@ -15,6 +15,7 @@ func verbs(env *environment) []*cobra.Command {
 		newAttachCmd(env),
 		newDemoCmd(env),
 		newEtcdCmd(env),
+		newBackupCmd(env),
 		newResumeCmd(env),
 		newListCmd(env),
 		newStatusCmd(env),

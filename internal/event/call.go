@@ -99,6 +99,12 @@ type Call struct {
 	Window   string         `json:"window,omitempty"`
 	Packages bool           `json:"packages,omitempty"`
 
+	// Of a backup.
+	Dir        string   `json:"dir,omitempty"`
+	Keep       string   `json:"keep,omitempty"`
+	Passphrase string   `json:"passphrase_from,omitempty"` // where it is
+	Recipients []string `json:"recipients,omitempty"`
+
 	Limit         []string `json:"limit,omitempty"`
 	HostKeys      string   `json:"host_keys,omitempty"`
 	OnFailure     string   `json:"on_failure,omitempty"`
@@ -138,11 +144,12 @@ func boundCall(c *Call) *Call {
 	names(&out.Verb, &out.Cluster, &out.Arch, &out.Name, &out.HostKeys, &out.OnFailure)
 	for _, s := range []*string{
 		&out.File, &out.List, &out.Snapshot, &out.Signers, &out.Batch, &out.Probe, &out.Window,
+		&out.Dir, &out.Keep, &out.Passphrase,
 	} {
 		*s = Clip(*s, MaxArg)
 	}
 	for _, list := range []*[]string{&out.Nodes, &out.Roles, &out.Bundles, &out.Limit, &out.Before, &out.After,
-		&out.Labels, &out.Taints} {
+		&out.Labels, &out.Taints, &out.Recipients} {
 		*list = boundList(*list, MaxArg)
 	}
 	if c.Machines != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/eggo-k8s/eggo/internal/backup"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -36,6 +37,7 @@ type prepared struct {
 	// not the cluster's own.
 	route *route
 	copy  *copied
+	seal  backup.Lock // of a backup
 }
 
 // prepare loads deploy.yaml and what it takes to log in. Nothing is made.
@@ -56,9 +58,13 @@ func prepare(ctx context.Context, q request.Request, d Deps) (*prepared, error) 
 
 // private asks for the passwords of private registries and reads their CAs, where nodes may be given them.
 func (p *prepared) private(ctx context.Context) error {
-	switch p.request.(type) {
+	switch q := p.request.(type) {
 	case request.Cleanup, request.Snapshot:
 		return nil
+	case request.Backup:
+		seal, err := lockOf(ctx, q, p.deps.Asker)
+		p.seal = seal
+		return err
 	}
 	if err := p.cluster.ReadRegistryCAs(); err != nil {
 		return err
@@ -93,6 +99,8 @@ func load(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
 	switch q := q.(type) {
 	case request.Renew:
 		return p, p.checkRenew(ctx)
+	case request.Backup:
+		return p, p.checkBackup(ctx)
 	case request.Join:
 		return p, p.ownLogins(q)
 	}
@@ -259,6 +267,7 @@ type work struct {
 	next  func() []event.Msg
 	done  func(context.Context) error // called when it has ended well; nil: nothing
 	undo  *undoing                    // when it fails; nil: nothing is reverted
+	tidy  func()                      // called when the steps have ended; nil: nothing
 }
 
 // check refuses, before there is a run and a log of it, what needs no more than the files of the cluster.
@@ -275,6 +284,8 @@ func (p *prepared) check(ctx context.Context) error {
 		return err
 	case request.Renew: // again: a cleanup may have ended before the lock was ours
 		return p.checkRenew(ctx)
+	case request.Backup: // likewise
+		return p.checkBackup(ctx)
 	}
 	return nil
 }
@@ -300,6 +311,8 @@ func (p *prepared) shape(ctx context.Context) (*work, error) {
 		return p.upgrade()
 	case request.Back:
 		return p.back()
+	case request.Backup:
+		return p.backup(q)
 	}
 	return nil, event.NewFault(event.ClassFailed, "internal", nil)
 }

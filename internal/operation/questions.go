@@ -91,7 +91,7 @@ func (p *prepared) targets() ([]config.Node, error) {
 		if err := p.cleaned(q); err != nil {
 			return nil, err
 		}
-	case request.Snapshot:
+	case request.Snapshot, request.Backup:
 		p.only(p.cluster.With(bundle.Etcd))
 	}
 	return p.cluster.Nodes, nil

@@ -140,6 +140,9 @@ func (r *run) execute(ctx context.Context, l *local) (Result, error) {
 		return unlogged(err)
 	}
 	sum, err := engine.Run(ctx, w.plan(r.phasesEnv()), opts)
+	if w.tidy != nil {
+		w.tidy()
+	}
 	end := event.RunEnded{Outcome: event.OK, Changed: len(sum.Changed)}
 	log := event.M("next.log", "path", filepath.Join(r.log.Dir(), "events.jsonl"))
 	fault := mostSevere(ctx, err, sum)

@@ -98,9 +98,16 @@ func (r *run) deploy(b *plan.Builder, check func(context.Context) error, more ..
 	b.Add(r.balancer.Steps()...)
 	b.Add(r.newNames()...)
 	r.changeRuntimes(b)
+	if r.etcd.Seeded() {
+		b.Add(r.etcd.Strangers([]string{plan.ID(plan.PhaseControl, "rights", "")}))
+	}
 	b.Add(r.join.Steps(r.joinable())...)
 	b.Add(r.addons.Steps()...)
-	b.Add(r.check()...)
+	proofs := r.check()
+	b.Add(proofs...)
+	if r.etcd.Seeded() {
+		b.Add(r.etcd.Grown(plan.StepIDs(proofs)))
+	}
 	for _, n := range r.Cluster.Nodes {
 		after := append(b.IDs("", n.Name), plan.ID(plan.PhaseCheck, "nodes", ""))
 		b.Add(r.hooks.KeepScripts(n)...)

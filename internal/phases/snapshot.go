@@ -2,6 +2,8 @@ package phases
 
 import (
 	"context"
+	"crypto/rand"
+	"strings"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -13,7 +15,19 @@ import (
 
 // Snapshot plans to save etcd's data as a file on the control host: at path, or in the cluster's directory when path is
 // "". Nothing on the nodes changes. One member that answers is enough.
-func Snapshot(env Env, path string) *engine.Plan {
+func Snapshot(env Env, path string) *engine.Plan { return snapshot(env, path).Plan() }
+
+// Backup plans a snapshot at path, and after it what packs it with the files of the cluster.
+func Backup(env Env, path string, pack func(context.Context) error) *engine.Plan {
+	b := snapshot(env, path)
+	s := plan.Step(plan.PhaseSnapshot, "pack", "", b.IDs(plan.PhaseSnapshot, ""))
+	s.Timeout = time.Hour
+	s.Apply = pack
+	b.Add(s)
+	return b.Plan()
+}
+
+func snapshot(env Env, path string) *plan.Builder {
 	r := newRun(env)
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true}, plan.Phase{ID: plan.PhaseSnapshot})
 	for _, n := range env.Cluster.With(bundle.Etcd) {
@@ -23,7 +37,16 @@ func Snapshot(env Env, path string) *engine.Plan {
 	s.Timeout = 30 * time.Minute
 	s.Apply = func(ctx context.Context) error { return r.etcd.Snapshots.Save(ctx, path) }
 	b.Add(s)
-	return b.Plan()
+	return b
+}
+
+// Seed is the snapshot that the members of a cluster of new machines begin with. While the cluster's directory has it,
+// a deploy begins with it.
+type Seed = etcd.Seed
+
+// NewSeed is one of a snapshot that ReadSnapshot has verified.
+func NewSeed(s *SnapshotFile) Seed {
+	return Seed{Path: s.Path, SHA256: s.SHA256, Size: s.Size, Token: strings.ToLower(rand.Text())[:10]}
 }
 
 // SnapshotFile is what a snapshot of etcd says of itself.

@@ -79,9 +79,11 @@ func newRun(env Env) *run {
 	if env.Cluster.ByKubeadm() {
 		d = kubeadm.New(services, cl)
 	}
+	members := etcd.New(cl, p, turns, d)
+	members.SetSeed(etcd.ReadSeed(e.StateDir))
 	return &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: cl, Rolling: turns,
 		host: &host.Host{Payload: p}, runtimes: rt, hooks: hooks.New(p, at.Dir), driver: d,
-		etcd: etcd.New(cl, p, turns, d), control: &controlplane.ControlPlane{Clients: cl, Driver: d}, balancer: lb,
+		etcd: members, control: &controlplane.ControlPlane{Clients: cl, Driver: d}, balancer: lb,
 		join: &join.Join{Clients: cl, Driver: d}, addons: addons.New(p, cl, d), changes: changes}
 }
 

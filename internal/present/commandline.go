@@ -67,18 +67,7 @@ func (w CommandLine) Words(c event.Call) string {
 	case cleans:
 		flag("node", strings.Join(c.Nodes, ","))
 	default:
-		flag("type", strings.Join(c.Roles, ","))
-		flag("arch", c.Arch)
-		flag("name", c.Name)
-		if c.Port != 0 && c.Port != 22 {
-			flag("port", strconv.Itoa(c.Port))
-		}
-		for _, l := range c.Labels {
-			flag("label", l)
-		}
-		for _, t := range c.Taints {
-			flag("taint", t)
-		}
+		joins(c, flag)
 		add(c.Nodes...)
 	}
 	for _, b := range c.Bundles {
@@ -96,6 +85,7 @@ func (w CommandLine) Words(c event.Call) string {
 	flag("probe", c.Probe)
 	flag("window", c.Window)
 	set("packages", c.Packages)
+	backups(c, flag)
 	flag("state-dir", w.State)
 	flag("host-keys", c.HostKeys)
 	flag("on-failure", c.OnFailure)
@@ -106,6 +96,32 @@ func (w CommandLine) Words(c event.Call) string {
 	flag("limit", strings.Join(c.Limit, ","))
 	set("purge", c.Purge && cleans)
 	return strings.Join(out, " ")
+}
+
+// backups are the flags of a call's backup.
+func backups(c event.Call, flag func(name, value string)) {
+	flag("dir", c.Dir)
+	flag("keep", c.Keep)
+	flag("passphrase-from", c.Passphrase)
+	for _, r := range c.Recipients {
+		flag("recipient", r)
+	}
+}
+
+// joins are the flags of a call's machines that join.
+func joins(c event.Call, flag func(name, value string)) {
+	flag("type", strings.Join(c.Roles, ","))
+	flag("arch", c.Arch)
+	flag("name", c.Name)
+	if c.Port != 0 && c.Port != 22 {
+		flag("port", strconv.Itoa(c.Port))
+	}
+	for _, l := range c.Labels {
+		flag("label", l)
+	}
+	for _, t := range c.Taints {
+		flag("taint", t)
+	}
 }
 
 // hooks are the flags of a call's hooks.

@@ -71,6 +71,10 @@ func TestACommandLosesNoFlag(t *testing.T) {
 		{request.Back{Drain: time.Minute, Force: true}, here,
 			"eggo-tui upgrade --back --id c --drain-timeout 1m0s --force"},
 		{request.Restore{Snapshot: "/a b"}, here, "eggo-tui etcd restore '/a b' --id c"},
+		{request.Backup{Dir: "/b", Keep: 7, Key: request.BackupKey{Passphrase: "file:/p"}}, here,
+			"eggo-tui backup run --id c --dir /b --keep 7 --passphrase-from file:/p"},
+		{request.Backup{Recipients: []string{"age1x", "age1y"}}, here,
+			"eggo-tui backup run --id c --recipient age1x --recipient age1y"},
 	} {
 		call := c.q.Call()
 		call.Cluster = "c"

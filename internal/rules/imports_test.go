@@ -58,7 +58,9 @@ var dependencies = map[string][]string{
 		"internal/redact"},
 	"internal/phases": {"internal/config", "internal/bundle", "internal/nodepath", "internal/pki", "assets",
 		"internal/engine", "internal/event", "internal/shell"},
-	"internal/operation": {"internal/config", "internal/bundle", "internal/pki", "internal/phases", "internal/engine",
+	"internal/backup": {"internal/event"},
+	"internal/operation": {"internal/backup", "internal/config", "internal/bundle", "internal/pki", "internal/phases",
+		"internal/engine",
 		"internal/journal", "internal/control", "internal/remote", "internal/runstate", "internal/redact",
 		"internal/exitcode", "internal/event", "internal/nodepath", "internal/shell"},
 	// the server
@@ -152,7 +154,7 @@ var more = map[string][]string{
 	"internal/manager/profile": {"internal/config", "internal/bundle"},
 	"internal/manager/records": {"internal/database"},
 	"internal/manager/runs": {"internal/config", "internal/journal", "internal/operation", "internal/operation/request",
-		"internal/operation/store"},
+		"internal/operation/store", "internal/pki"},
 	"internal/backend":         {"internal/operation/request"},
 	"internal/bundle/build":    {"assets"}, // the default spec's keyring
 	"internal/lineui":          {"internal/operation/request"},
@@ -169,7 +171,7 @@ var only = map[string][]string{
 	"github.com/skeema/knownhosts":   {"internal/remote"},
 	"k8s.io/":                        {"internal/phases"},
 	"helm.sh/":                       {"internal/bundle/addon"},
-	"go.etcd.io/":                    {"internal/phases"},
+	"go.etcd.io/":                    {"internal/phases", "internal/backup"}, // and a scratch etcd of this host
 	"github.com/google/go-container": {"internal/bundle"},
 	"github.com/sassoftware/":        {"internal/bundle/rpm"},
 	"github.com/spf13/":              {"cmd", "internal/cli"},

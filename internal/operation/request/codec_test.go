@@ -34,6 +34,7 @@ func every() []Request {
 		Upgrade{c, []string{"/a", "/b"}, time.Minute, true,
 			"10%", time.Hour, "curl -f x", "22:00-06:00", true, []Option{OptionSoak}},
 		Back{c, time.Minute, true, "3"},
+		Backup{c, "/backups", 7, BackupKey{Passphrase: "file:/p", Identity: "/i"}, []string{"age1x"}},
 		Deploy{}, Deploy{Common: Common{OnFailure: OnFailure{Ask: true}}},
 		Deploy{Common: Common{OnFailure: OnFailure{Do: event.LeaveOut}}},
 	}

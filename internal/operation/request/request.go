@@ -26,12 +26,13 @@ const (
 	VerbRestore  Verb = "etcd-restore"
 	VerbUpgrade  Verb = "upgrade"
 	VerbBack     Verb = "upgrade-back"
+	VerbBackup   Verb = "backup"
 )
 
 // DrainTimeout is how long the eviction of a node's pods may take, unless somebody says otherwise.
 const DrainTimeout = 5 * time.Minute
 
-// Request is one of Deploy, Join, Delete, Cleanup, Renew, Snapshot, Restore, Upgrade and Back.
+// Request is one of Deploy, Join, Delete, Cleanup, Renew, Snapshot, Restore, Upgrade, Back and Backup.
 type Request interface {
 	Verb() Verb
 	// Base is what all requests have.
@@ -335,6 +336,9 @@ func With(q Request, c Common) Request {
 		q.Common = c
 		return q
 	case Back:
+		q.Common = c
+		return q
+	case Backup:
 		q.Common = c
 		return q
 	}

@@ -98,7 +98,7 @@ func (d Dir) Copy(_ context.Context, cluster string) (operation.Files, error) {
 // copyState copies what a cluster keeps here, but for its runs and snapshots.
 func copyState(from, to string) error {
 	for _, name := range []string{"pki", "known_hosts", "admin.conf", "upgrade.json", "endpoint.json", "dns.json",
-		ConfigName} {
+		"seed.json", ConfigName} {
 		src := filepath.Join(from, name)
 		i, err := os.Lstat(src)
 		switch {

@@ -18,14 +18,15 @@ import (
 // the cluster for one that lives.
 func (r *Cleanup) forgetState(ctx context.Context) error {
 	left := false
-	for _, name := range []string{"pki", "admin.conf", env.UpgradeName, env.FormerName, env.FormerDNSName, configName} {
+	gone := []string{"pki", "admin.conf", env.UpgradeName, env.FormerName, env.FormerDNSName, env.SeedName}
+	for _, name := range append(gone, configName) {
 		_, err := os.Lstat(filepath.Join(r.StateDir, name))
 		left = left || err == nil
 	}
 	if !left {
 		return cmp.Or(r.Keep(ctx, forgotten()...), engine.ErrUnchanged)
 	}
-	for _, name := range []string{"pki", "admin.conf", env.UpgradeName, env.FormerName, env.FormerDNSName} {
+	for _, name := range gone {
 		if err := os.RemoveAll(filepath.Join(r.StateDir, name)); err != nil {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
@@ -39,7 +40,8 @@ func (r *Cleanup) forgetState(ctx context.Context) error {
 
 // forgotten are the parts of a cluster's files that a cleanup removes.
 func forgotten() []env.Kept {
-	return []env.Kept{env.KeptPKI, env.KeptAdminConf, env.KeptConfig, env.KeptUpgrade, env.KeptFormer, env.KeptDNS}
+	return []env.Kept{env.KeptPKI, env.KeptAdminConf, env.KeptConfig, env.KeptUpgrade, env.KeptFormer, env.KeptDNS,
+		env.KeptSeed}
 }
 
 // configName is the cluster's own deploy.yaml in its state directory.

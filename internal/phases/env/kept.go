@@ -20,6 +20,7 @@ const (
 	KeptUpgrade    Kept = "upgrade"     // the upgrade under way
 	KeptFormer     Kept = "endpoint"    // load balancers and endpoints that nodes may still use
 	KeptDNS        Kept = "dns"         // the kind of CoreDNS that the cluster is changed from
+	KeptSeed       Kept = "seed"        // the snapshot that the cluster begins with
 )
 
 // Keep returns when parts of the cluster's files are where they outlive this host. It is called even if this try has

@@ -16,6 +16,10 @@ import (
 // UpgradeName is the file in the cluster's directory that says which upgrade is under way. It ends with the cluster.
 const UpgradeName = "upgrade.json"
 
+// SeedName is the file in the cluster's directory that says which snapshot the members of a new etcd begin with. It is
+// there until the cluster has proven to be up with it.
+const SeedName = "seed.json"
+
 // ReadUnderWay reads a file of the cluster's directory that says what is under way. Without the file v stays as it is.
 func ReadUnderWay(stateDir, name string, v any) error {
 	path := filepath.Join(stateDir, name)

@@ -35,6 +35,8 @@ type Etcd struct {
 	// leaves the member as it is.
 	Revert func(ctx context.Context, n config.Node, cause error) error
 
+	seed   Seed // that the members begin with; without a token with nothing
+	unread error
 	mu     sync.Mutex
 	found  membership
 	putOff []restart // of members that lead, until all others are restarted
@@ -59,8 +61,16 @@ func (r *Etcd) Steps() []*engine.Step {
 	}
 	found := plan.Step(plan.PhaseEtcd, "membership", "", ready)
 	found.Verify = r.resolve
+	if r.Seeded() || r.unread != nil {
+		found.Verify = r.unseeded
+	}
 	found.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}
 	steps := []*engine.Step{certs, found}
+	ready = []string{found.ID}
+	if r.Seeded() {
+		seeds := r.seeds(ready)
+		steps, ready = append(steps, seeds...), []string{seeds[len(seeds)-1].ID}
+	}
 	for _, n := range members {
 		w := r.Driver.Start(driver.Etcd, n,
 			func(ctx context.Context, _ *node.Node) error { return r.WaitReady(ctx, n) })
@@ -78,7 +88,7 @@ func (r *Etcd) Steps() []*engine.Step {
 			}
 			return do.f(ctx)
 		})
-		steps = append(steps, w.Steps(plan.PhaseEtcd, "start", n, []string{found.ID})...)
+		steps = append(steps, w.Steps(plan.PhaseEtcd, "start", n, ready)...)
 	}
 	started := plan.IDs(plan.PhaseEtcd, "start", members)
 	if len(members) > 1 {

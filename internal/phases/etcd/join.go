@@ -108,19 +108,19 @@ func (r *Etcd) start(ctx context.Context, n config.Node, nd *node.Node,
 	if err != nil {
 		return err
 	}
+	if r.Seeded() {
+		return r.form(ctx, n, nd, r.peers(), restart) // it has data, and its driver has to know the others all the same
+	}
 	if data {
 		if err := restart(ctx); err != nil || !r.isUnfinished(n.Name) {
 			return err
 		}
 		return r.OneAtATime(ctx, component, n.Name, func(ctx context.Context) error { return r.promote(ctx, n) })
 	}
-	formed := map[string]string{}
 	if r.forming() {
-		for _, m := range r.Cluster.With(bundle.Etcd) {
-			formed[m.Name] = layout.PeerURL(m)
-		}
-		return r.form(ctx, n, nd, formed, restart)
+		return r.form(ctx, n, nd, r.peers(), restart)
 	}
+	formed := map[string]string{}
 	var list []*pb.Member
 	if err := wait.Until(ctx, listPatience, func(ctx context.Context) (err error) {
 		list, err = r.known(ctx, n.Name)
@@ -139,6 +139,15 @@ func (r *Etcd) start(ctx context.Context, n config.Node, nd *node.Node,
 		return r.form(ctx, n, nd, formed, restart)
 	}
 	return r.OneAtATime(ctx, component, n.Name, func(ctx context.Context) error { return r.join(ctx, n, nd) })
+}
+
+// peers are the peer URLs of all members by their names.
+func (r *Etcd) peers() map[string]string {
+	out := map[string]string{}
+	for _, m := range r.Cluster.With(bundle.Etcd) {
+		out[m.Name] = layout.PeerURL(m)
+	}
+	return out
 }
 
 // form starts a member of a cluster that begins; it is started when the quorum is.

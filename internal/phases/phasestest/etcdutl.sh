@@ -13,6 +13,7 @@ while [ $# -gt 0 ]; do
 done
 [ -s "$f" ] || { echo "no snapshot $f" >&2; exit 1; }
 [ ! -e "$d" ] || { echo "data-dir $d is there" >&2; exit 1; }
-mkdir -p "$d/member"
-cp "${d%/*}/default.etcd/member/id" "$d/member/id"
+mkdir -p "$d/member/wal"
+: >"$d/member/wal/0.wal"
+cp "${d%/*}/default.etcd/member/id" "$d/member/id" 2>/dev/null || echo "of $(cksum <"$f")" >"$d/member/id"
 echo $((b + 4711)) >"$d/member/revision"

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eggo-k8s/eggo/internal/cli"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/present"
+)
+
+func newBackupCmd(env *environment) *cobra.Command {
+	cmd := group(env, "backup", env.P.T("cli.backup.short"))
+	cmd.AddCommand(newBackupRunCmd(env), newBackupListCmd(env), newBackupVerifyCmd(env), newBackupRestoreCmd(env))
+	return cmd
+}
+
+// keyOptions say where the key of a backup is.
+type keyOptions struct{ from, identity string }
+
+func (k *keyOptions) flags(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringVar(&k.from, "passphrase-from", "", env.P.T("cli.flag.passphrase-from"))
+}
+
+func (k *keyOptions) identityFlag(cmd *cobra.Command, env *environment) {
+	cmd.Flags().StringVar(&k.identity, "identity", "", env.P.T("cli.flag.identity"))
+	cmd.MarkFlagsMutuallyExclusive("identity", "passphrase-from")
+}
+
+// key is what the flags say; a passphrase is asked for unless something else is said.
+func (k *keyOptions) key(public bool) (out request.BackupKey, err error) {
+	if out.Identity, err = absolutePath(k.identity); err != nil {
+		return out, err
+	}
+	if out.Passphrase = k.from; k.from == "" && k.identity == "" && !public {
+		out.Passphrase = "prompt"
+	}
+	return out, nil
+}
+
+// absolutePath is that of a file that a flag names, if it names one.
+func absolutePath(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", usageFault(err)
+	}
+	return abs, nil
+}
+
+type backupOptions struct {
+	runOptions
+	keyOptions
+	dir        string
+	keep       int
+	recipients []string
+}
+
+func newBackupRunCmd(env *environment) *cobra.Command {
+	var o backupOptions
+	cmd := &cobra.Command{Use: "run", Short: env.P.T("cli.backup.run.short"), Long: env.P.T("cli.backup.run.long"),
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return backupRun(cmd.Context(), env, o) }}
+	o.runOptions.flags(cmd, env)
+	o.keyOptions.flags(cmd, env)
+	cmd.Flags().StringVar(&o.dir, "dir", "", env.P.T("cli.flag.backup-dir"))
+	cmd.Flags().IntVar(&o.keep, "keep", 0, env.P.T("cli.flag.backup-keep"))
+	cmd.Flags().StringArrayVar(&o.recipients, "recipient", nil, env.P.T("cli.flag.recipient"))
+	cmd.MarkFlagsMutuallyExclusive("recipient", "passphrase-from")
+	return cmd
+}
+
+func backupRun(ctx context.Context, env *environment, o backupOptions) error {
+	c, err := o.request(env)
+	if err != nil {
+		return err
+	}
+	q := request.Backup{Common: c, Keep: o.keep, Recipients: o.recipients}
+	if q.Key, err = o.key(len(o.recipients) > 0); err != nil {
+		return err
+	}
+	if q.Dir, err = absolutePath(o.dir); err != nil {
+		return err
+	}
+	return env.begin(ctx, o.runOptions, q, nil)
+}
+
+func newBackupListCmd(env *environment) *cobra.Command {
+	var q request.BackupList
+	var state, output string
+	cmd := &cobra.Command{Use: "list", Short: env.P.T("cli.backup.list.short"), Long: env.P.T("cli.backup.list.long"),
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return backupList(cmd.Context(), env, q, state, output) }}
+	cmd.Flags().StringVar(&q.Cluster, "id", "", env.P.T("cli.flag.id"))
+	cmd.Flags().StringVar(&q.Dir, "dir", "", env.P.T("cli.flag.backup-list-dir"))
+	env.outputFlag(cmd, &output)
+	cmd.Flags().StringVar(&state, "state-dir", "", env.P.T("cli.flag.state"))
+	return cmd
+}
+
+func backupList(ctx context.Context, env *environment, q request.BackupList, state, output string) error {
+	list, err := operation.Backups(ctx, stateStore(env, state), q)
+	if err != nil {
+		return err
+	}
+	if output == cli.JSON {
+		out := env.lines()
+		for _, b := range list {
+			out.Put(b)
+		}
+		return out.Err
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(env.Stdout, env.P.T("backup.none", "where", cmp.Or(q.Dir, q.Cluster, stateRoot(env, state))))
+		return nil
+	}
+	env.print(present.Backups(env.P, list, env.now()))
+	return nil
+}
+
+// now is the time of the operations' clock.
+func (env *environment) now() time.Time {
+	if env.Clock != nil {
+		return env.Clock.Now()
+	}
+	return time.Now()
+}
+
+type verifyOptions struct {
+	keyOptions
+	state, output string
+}
+
+func newBackupVerifyCmd(env *environment) *cobra.Command {
+	var o verifyOptions
+	cmd := &cobra.Command{Use: "verify " + env.P.T("cli.arg.file"), Short: env.P.T("cli.backup.verify.short"),
+		Long: env.P.T("cli.backup.verify.long"), Args: cli.Exactly(env.P.T("cli.arg.file")),
+		RunE: func(cmd *cobra.Command, args []string) error { return backupVerify(cmd.Context(), env, o, args[0]) }}
+	o.flags(cmd, env)
+	o.identityFlag(cmd, env)
+	env.outputFlag(cmd, &o.output)
+	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
+	return cmd
+}
+
+func backupVerify(ctx context.Context, env *environment, o verifyOptions, file string) error {
+	key, err := o.key(false)
+	if err != nil {
+		return err
+	}
+	if file, err = absolutePath(file); err != nil {
+		return err
+	}
+	d, _, err := env.deps(runOptions{state: o.state, output: o.output})
+	if err != nil {
+		return err
+	}
+	d.Asker = answering{newKeeper(env), env.Getenv}
+	proof, err := operation.VerifyBackup(ctx, request.BackupVerify{File: file, Key: key}, d, env.reading())
+	if err != nil {
+		return err
+	}
+	if o.output == cli.JSON {
+		out := env.lines()
+		out.Put(proof)
+		return out.Err
+	}
+	env.print(present.BackupProof(env.P, proof))
+	return nil
+}
+
+// reading shows how much of a backup is decrypted, on a terminal.
+func (env *environment) reading() func(done, total int64) {
+	if !onTerminal(env.Stderr) || env.Getenv("TERM") == "dumb" {
+		return func(int64, int64) {}
+	}
+	last := int64(-1)
+	return func(done, total int64) {
+		if percent := done * 100 / max(total, 1); percent != last {
+			last = percent
+			end := "\r"
+			if done == total {
+				end = "\n"
+			}
+			fmt.Fprint(env.Stderr, env.P.T("backup.reading", "percent", fmt.Sprint(percent))+end)
+		}
+	}
+}
+
+type backupRestoreOptions struct {
+	runOptions
+	keyOptions
+	filesOnly, yes bool
+}
+
+func newBackupRestoreCmd(env *environment) *cobra.Command {
+	var o backupRestoreOptions
+	cmd := &cobra.Command{Use: "restore " + env.P.T("cli.arg.file"), Short: env.P.T("cli.backup.restore.short"),
+		Long: env.P.T("cli.backup.restore.long"), Args: cli.Exactly(env.P.T("cli.arg.file")),
+		RunE: func(cmd *cobra.Command, args []string) error { return backupRestore(cmd.Context(), env, o, args[0]) }}
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", env.P.T("cli.flag.new-machines"))
+	env.outputFlag(cmd, &o.output)
+	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
+	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
+	cmd.Flags().StringVar(&o.failure, "on-failure", "", env.P.T("cli.flag.on-failure"))
+	cmd.Flags().BoolVar(&o.foreground, "foreground", false, env.P.T("cli.flag.foreground"))
+	o.trustFlags(cmd, env)
+	o.keyOptions.flags(cmd, env)
+	o.identityFlag(cmd, env)
+	cmd.Flags().BoolVar(&o.filesOnly, "files-only", false, env.P.T("cli.flag.files-only"))
+	cmd.Flags().BoolVar(&o.yes, "yes", false, env.P.T("cli.flag.yes"))
+	cmd.MarkFlagsMutuallyExclusive("file", "files-only")
+	return cmd
+}
+
+func backupRestore(ctx context.Context, env *environment, o backupRestoreOptions, file string) error {
+	if err := env.needsYes(o.yes || o.filesOnly, "backup restore"); err != nil {
+		return err
+	}
+	c, err := o.request(env)
+	if err != nil {
+		return err
+	}
+	if o.file == "" {
+		c.Source = request.Source{}
+	}
+	q := request.BackupRestore{Common: c, FilesOnly: o.filesOnly}
+	if q.Key, err = o.key(false); err != nil {
+		return err
+	}
+	if q.File, err = absolutePath(file); err != nil {
+		return err
+	}
+	d, root, err := env.deps(o.runOptions)
+	if err != nil {
+		return err
+	}
+	d.Asker = answering{newKeeper(env), env.Getenv}
+	cluster := ""
+	next, err := operation.RestoreBackup(ctx, q, d, func(ctx context.Context, b operation.BackupContent) error {
+		cluster = b.Cluster
+		env.printTo(env.Stderr, present.BackupContent(env.P, b))
+		if o.yes || o.filesOnly {
+			return nil
+		}
+		name, err := askLine(ctx, env, env.P.T("ask.backup-name", "cluster", b.Cluster))
+		if err == nil && name != b.Cluster {
+			err = event.NewFault(event.ClassUsage, "usage.not-confirmed", nil)
+		}
+		return err
+	}, env.reading())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(env.Stderr, env.P.T("backup.placed", "dir", filepath.Join(root, cluster)))
+	if next == nil {
+		return nil
+	}
+	return env.begin(ctx, o.runOptions, next, nil)
+}

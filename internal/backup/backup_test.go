@@ -1,0 +1,335 @@
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+var at = time.Date(2026, 11, 26, 12, 30, 0, 0, time.UTC)
+
+func quiet(int64, int64) {}
+
+// cluster is the directory of one.
+func cluster(t *testing.T) (dir string, sources []Source) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range map[string]string{
+		"deploy.yaml": "cluster-id: one\n", "known_hosts": "host key\n", "pki/ca.crt": "ca", "pki/ca.key": "secret-key",
+		"pki/encryption-config.yaml": "secret: x", "pki/nodes/m1/apiserver.crt": "leaf", "runs/1/events.jsonl": "log",
+		"snapshot": strings.Repeat("data ", 100_000),
+	} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sources, err := Sources(dir, filepath.Join(dir, "snapshot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, sources
+}
+
+func keys(t *testing.T) (Lock, Key) {
+	t.Helper()
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key.txt")
+	if err := os.WriteFile(file, []byte("# created\n"+id.String()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := RecipientsLock([]string{id.Recipient().String()})
+	k, err2 := IdentityKey(file)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	return l, k
+}
+
+func made(t *testing.T, l Lock) string {
+	t.Helper()
+	_, sources := cluster(t)
+	file := filepath.Join(t.TempDir(), "new", Name("one", at, "v1.34.2"))
+	m := Manifest{Cluster: "one", At: at, Program: "v1", Kubernetes: "v1.34.2", Revision: 4711}
+	if err := Write(t.Context(), file, m, sources, l, quiet); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func code(err error) string {
+	if f := event.AsFault(err); f != nil {
+		return f.Code
+	}
+	return ""
+}
+
+// What is in a backup comes out of it, private; nothing of it can be read without the key.
+func TestABackupIsWhatItWasMadeOf(t *testing.T) {
+	l, k := keys(t)
+	file := made(t, l)
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+	if text, err := os.ReadFile(file); err != nil || bytes.Contains(text, []byte("secret")) ||
+		bytes.Contains(text, []byte("cluster-id")) || len(text) > 20_000 {
+		t.Errorf("%d bytes %v", len(text), err)
+	}
+	dir, last := t.TempDir(), int64(0)
+	m, err := Extract(t.Context(), file, dir, k, func(done, total int64) {
+		if done < last || done > total {
+			t.Error(done, total)
+		}
+		last = done
+	})
+	if err != nil || m.Cluster != "one" || m.Revision != 4711 || !m.At.Equal(at) || last != m.size() {
+		t.Fatalf("%+v %v", m, err)
+	}
+	for name, want := range map[string]string{"pki/ca.key": "secret-key", "pki/nodes/m1/apiserver.crt": "leaf",
+		"deploy.yaml": "cluster-id: one\n", "known_hosts": "host key\n"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || string(text) != want {
+			t.Error(name, string(text), err)
+		}
+	}
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if info, err := e.Info(); err == nil && info.Mode().Perm()&0o077 != 0 && path != dir {
+			t.Error(path, info.Mode())
+		}
+		return err
+	})
+	if _, gone := os.Stat(filepath.Join(dir, "runs")); err != nil || gone == nil {
+		t.Error("the runs are in it", err)
+	}
+}
+
+func TestPassphrases(t *testing.T) {
+	l, err := PassphraseLock("correct horse battery")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.to[0].(*age.ScryptRecipient).SetWorkFactor(5)
+	file := made(t, l)
+	k, err := PassphraseKey("correct horse battery")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Extract(t.Context(), file, t.TempDir(), k, quiet); err != nil {
+		t.Error(err)
+	}
+	wrong, _ := PassphraseKey("another one")
+	_, other := keys(t)
+	for _, k := range []Key{wrong, other} {
+		if _, err := Extract(t.Context(), file, t.TempDir(), k, quiet); code(err) != "backup.wrong-key" {
+			t.Error(err)
+		}
+	}
+	_, err = PassphraseLock("")
+	_, err2 := PassphraseKey("")
+	if code(err) != "backup.no-passphrase" || code(err2) != "backup.no-passphrase" {
+		t.Error(err, err2)
+	}
+}
+
+func TestBadKeys(t *testing.T) {
+	if _, err := RecipientsLock([]string{"age1nonsense"}); code(err) != "backup.recipient" {
+		t.Error(err)
+	}
+	bad := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(bad, []byte("AGE-SECRET-KEY-1NONSENSE"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{bad, "/nowhere"} {
+		if _, err := IdentityKey(file); code(err) != "backup.identity" || strings.Contains(err.Error(), "NONSENSE") {
+			t.Error(err)
+		}
+	}
+}
+
+// A file that was cut anywhere, or changed anywhere, is refused.
+func TestADamagedBackupIsRefused(t *testing.T) {
+	l, k := keys(t)
+	file := made(t, l)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := filepath.Join(t.TempDir(), "bad")
+	try := func(text []byte) error {
+		if err := os.WriteFile(bad, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Extract(t.Context(), bad, t.TempDir(), k, quiet)
+		return err
+	}
+	for n := 0; n < len(text); n += 97 {
+		if err := try(text[:n]); code(err) != "backup.damaged" && code(err) != "backup.not-one" {
+			t.Fatalf("cut at %d: %v", n, err)
+		}
+		changed := bytes.Clone(text)
+		changed[n] ^= 1
+		if err := try(changed); err == nil {
+			t.Fatalf("changed at %d", n)
+		}
+	}
+	if err := try(text[:len(text)-1]); code(err) != "backup.damaged" {
+		t.Error(err)
+	}
+	if err := try([]byte("no backup at all")); code(err) != "backup.not-one" {
+		t.Error(err)
+	}
+	for _, path := range []string{"/nowhere", t.TempDir()} {
+		if _, err := Extract(t.Context(), path, t.TempDir(), k, quiet); code(err) != "backup.unreadable" {
+			t.Error(err)
+		}
+	}
+}
+
+// forged writes a backup with this manifest and these members, as anybody could who has the public key.
+func forged(t *testing.T, l Lock, manifest any, members ...[2]string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "forged")
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked, err := age.Encrypt(out, l.to...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zstd.NewWriter(locked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(z)
+	text, _ := json.Marshal(manifest)
+	for _, m := range append([][2]string{{ManifestName, string(text)}}, members...) {
+		if err := member(w, m[0], at, int64(len(m[1])), strings.NewReader(m[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), z.Close(), locked.Close(), out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestAForgedBackupIsRefused(t *testing.T) {
+	l, k := keys(t)
+	need := []File{{Path: Snapshot}, {Path: Config}, {Path: "pki/ca.crt"}, {Path: "pki/ca.key"}}
+	with := func(f ...File) Manifest { return Manifest{Format: 1, Cluster: "one", Files: append(need[:4:4], f...)} }
+	for _, c := range []struct {
+		manifest any
+		code     string
+	}{
+		{map[string]any{"format": 2, "program": "v9", "files": "another kind"}, "backup.newer-format"},
+		{Manifest{Format: 2}, "backup.newer-format"},
+		{with(File{Path: "pki/../../escape"}), "backup.damaged"},
+		{with(File{Path: "/etc/passwd"}), "backup.damaged"},
+		{with(File{Path: "runs/1"}), "backup.damaged"},
+		{with(File{Path: "pki/a"}, File{Path: "pki/a"}), "backup.damaged"},
+		{with(File{Path: "pki/a", Size: -1}), "backup.damaged"},
+		{with(File{Path: "pki/a", Size: 1 << 60}), "backup.space"},
+		{Manifest{Format: 1, Cluster: "one"}, "backup.damaged"},
+		{Manifest{Format: 1, Cluster: "../up", Files: need}, "backup.damaged"},
+		{with(), "backup.damaged"}, // no members
+		{"nonsense", "backup.damaged"},
+	} {
+		if _, err := Extract(t.Context(), forged(t, l, c.manifest), t.TempDir(), k, quiet); code(err) != c.code {
+			t.Errorf("%+v: %v, want %s", c.manifest, err, c.code)
+		}
+	}
+}
+
+// A disk that is full leaves nothing half written.
+func TestWhatCannotBeWritten(t *testing.T) {
+	l, k := keys(t)
+	_, sources := cluster(t)
+	if err := encode(t.Context(), full{}, Manifest{Files: make([]File, len(sources))}, sources, l, quiet); err == nil {
+		t.Error("a full disk was not noticed")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	gone := append(sources[:1:1], Source{"pki/gone", filepath.Join(dir, "gone")})
+	if err := Write(t.Context(), file, Manifest{}, gone, l, quiet); code(err) != "backup.write" {
+		t.Error(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Write(over, file, Manifest{}, sources, l, quiet); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Error(left)
+	}
+	good := made(t, l)
+	below := filepath.Join(good, "below")
+	if err := Write(t.Context(), below, Manifest{}, sources, l, quiet); code(err) != "backup.write" {
+		t.Error(err)
+	}
+	there := t.TempDir()
+	if err := os.WriteFile(filepath.Join(there, "etcd.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Extract(t.Context(), good, there, k, quiet); code(err) != "backup.extract" {
+		t.Error(err)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// Backups are listed by their names alone, and the oldest ones go.
+func TestListAndPrune(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{Name("one", at, "v1.34.2"), Name("one", at.Add(time.Hour), ""),
+		Name("one", at.Add(-time.Hour), "v1.33.1-rc.1"), Name("one_two", at, "v1.34.2"), "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := List(dir, "one")
+	if err != nil || len(all) != 3 || all[0].Kubernetes != "" || all[0].Size != 1 || !all[1].At.Equal(at) ||
+		all[2].Kubernetes != "v1.33.1-rc.1" {
+		t.Errorf("%+v %v", all, err)
+	}
+	if all, _ := List(dir, ""); len(all) != 4 {
+		t.Errorf("%+v", all)
+	}
+	for _, keep := range []int{0, 3} {
+		if gone, err := Prune(dir, "one", keep); len(gone) > 0 || err != nil {
+			t.Error(gone, err)
+		}
+	}
+	gone, err := Prune(dir, "one", 1)
+	if err != nil || len(gone) != 2 {
+		t.Error(gone, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 3 {
+		t.Error(left)
+	}
+	if all, err := List(filepath.Join(dir, "none"), ""); len(all) > 0 || err != nil {
+		t.Error(all, err)
+	}
+	if _, err := List(filepath.Join(dir, "notes.txt"), ""); code(err) != "backup.directory" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,250 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/backup"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+)
+
+const (
+	// backupsDir in a cluster's directory has its backups, unless another directory is named.
+	backupsDir = "backups"
+	// backupScratch in a cluster's directory has the snapshot that is being packed.
+	backupScratch = "backup.part"
+)
+
+// checkBackup refuses to back up what is no cluster: one without CAs, or without a deploy.yaml of its own.
+func (p *prepared) checkBackup(ctx context.Context) error {
+	files, err := p.deps.Store.Read(ctx, p.cluster.Name)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	_, _, err = files.Config()
+	_, err2 := os.Stat(filepath.Join(files.Dir(), backup.PKI, "ca.key"))
+	if err := errors.Join(err, err2); err != nil {
+		return event.NewFault(event.ClassUsage, "backup.no-cluster", err, "cluster", p.cluster.Name, "dir", files.Dir())
+	}
+	return nil
+}
+
+// lockOf is what a backup is encrypted with. A passphrase that is typed is typed twice: who mistypes it would find
+// out when the backup is needed.
+func lockOf(ctx context.Context, q request.Backup, a Asker) (backup.Lock, error) {
+	if len(q.Recipients) > 0 {
+		return backup.RecipientsLock(q.Recipients)
+	}
+	word, err := passphrase(ctx, q.Key.Passphrase, "backup", "ask.backup-new", a)
+	if err != nil {
+		return backup.Lock{}, err
+	}
+	again, err := passphrase(ctx, q.Key.Passphrase, "backup again", "ask.backup-again", a)
+	if err != nil {
+		return backup.Lock{}, err
+	}
+	if word != again {
+		return backup.Lock{}, event.NewFault(event.ClassUsage, "backup.differ", nil)
+	}
+	return backup.PassphraseLock(word)
+}
+
+// keyOf is what decrypts one.
+func keyOf(ctx context.Context, k request.BackupKey, a Asker) (backup.Key, error) {
+	switch {
+	case k.Identity != "" && k.Passphrase != "", k.Identity == "" && k.Passphrase == "":
+		return backup.Key{}, event.NewFault(event.ClassUsage, "backup.no-key", nil)
+	case k.Identity != "":
+		return backup.IdentityKey(k.Identity)
+	}
+	word, err := passphrase(ctx, k.Passphrase, "backup", "ask.backup", a)
+	if err != nil {
+		return backup.Key{}, err
+	}
+	return backup.PassphraseKey(word)
+}
+
+func passphrase(ctx context.Context, from, id, ask string, a Asker) (word string, err error) {
+	s := secret{SecretQuestion{ID: id, From: from, What: event.M(ask)}, &word}
+	err = s.resolve(ctx, a)
+	return word, err
+}
+
+// backup takes a backup.
+func (p *prepared) backup(q request.Backup) (*work, error) {
+	scratch := filepath.Join(p.files.Dir(), backupScratch)
+	if err := os.RemoveAll(scratch); err != nil { // of one that was killed
+		return nil, event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	snapshot := filepath.Join(scratch, backup.Snapshot)
+	return &work{
+		plan: func(e phases.Env) *engine.Plan {
+			return phases.Backup(e, snapshot, func(ctx context.Context) error { return p.pack(ctx, q, snapshot) })
+		},
+		tidy: func() { _ = os.RemoveAll(scratch) }, // else the next one does it
+	}, nil
+}
+
+// pack writes the backup, and removes old ones when it is there.
+func (p *prepared) pack(ctx context.Context, q request.Backup, snapshot string) error {
+	snap, err := phases.ReadSnapshot(ctx, snapshot)
+	if err != nil {
+		return err
+	}
+	sources, err := backup.Sources(p.files.Dir(), snapshot)
+	if err != nil {
+		return err
+	}
+	now := p.deps.clock().Now()
+	m := backup.Manifest{Cluster: p.cluster.Name, At: now.UTC().Truncate(time.Second), Program: p.deps.Version,
+		Kubernetes: p.kubernetes(), Revision: snap.Revision}
+	dir := q.Dir
+	if dir == "" {
+		dir = filepath.Join(p.files.Dir(), backupsDir)
+	}
+	file := filepath.Join(dir, backup.Name(m.Cluster, now, m.Kubernetes))
+	if err := backup.Write(ctx, file, m, sources, p.seal, p.progress(ctx, filepath.Base(file))); err != nil {
+		return err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "backup.write", err, "path", file)
+	}
+	step := engine.StepID(ctx)
+	if err := p.emit(event.Notice{Step: step, Text: event.M("notice.backup", "path", file, "size",
+		strconv.FormatInt(info.Size(), 10), "revision", strconv.FormatInt(m.Revision, 10))}); err != nil {
+		return err
+	}
+	gone, err := backup.Prune(dir, m.Cluster, q.Keep)
+	for _, b := range gone {
+		if err := p.emit(event.Notice{Step: step, Text: event.M("notice.backup-pruned", "path", b.Path)}); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// kubernetes is the version of the cluster's bundles; "" if none can be read.
+func (p *prepared) kubernetes() string {
+	for _, b := range p.cluster.Bundles() {
+		path := b.Path
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(p.file), path)
+		}
+		if m, _, err := p.deps.Bundles.Head(path); err == nil {
+			if _, ok := parseVersion(m.Kubernetes); ok {
+				return m.Kubernetes
+			}
+		}
+	}
+	return ""
+}
+
+// progress tells how far a step is, a few times a second.
+func (p *prepared) progress(ctx context.Context, what string) func(done, total int64) {
+	last, clock, step := time.Time{}, p.deps.clock(), engine.StepID(ctx)
+	return func(done, total int64) {
+		if now := clock.Now(); now.Sub(last) >= 250*time.Millisecond || done == total {
+			last = now
+			_ = p.emit(event.Progress{Step: step, What: what, Done: done, Total: total})
+		}
+	}
+}
+
+// Backups are those of a cluster, or of a directory, the newest first.
+func Backups(ctx context.Context, st Store, q request.BackupList) ([]request.BackupInfo, error) {
+	dir, cluster := q.Dir, q.Cluster
+	if dir == "" {
+		var err error
+		if cluster, err = OnlyCluster(ctx, st, cluster); err != nil {
+			return nil, err
+		}
+		files, err := st.Read(ctx, cluster)
+		if err != nil {
+			return nil, err
+		}
+		dir = filepath.Join(files.Dir(), backupsDir)
+		if err := files.Close(); err != nil {
+			return nil, err
+		}
+	}
+	list, err := backup.List(dir, cluster)
+	if err != nil {
+		return nil, err
+	}
+	var out []request.BackupInfo
+	for _, b := range list {
+		out = append(out, request.BackupInfo{Type: "backup", Path: b.Path, Cluster: b.Cluster, At: b.At,
+			Kubernetes: b.Kubernetes, Size: b.Size})
+	}
+	return out, nil
+}
+
+// opened is a backup that was decrypted, with a snapshot that is right.
+type opened struct {
+	dir      string
+	manifest *backup.Manifest
+	snapshot *phases.SnapshotFile
+	config   *config.Cluster // nil if this program does not take it
+	size     int64
+}
+
+func (o *opened) path(name string) string { return filepath.Join(o.dir, name) }
+
+// open decrypts a backup into a directory of the store, and gives what removes it.
+func open(
+	ctx context.Context, file string, k request.BackupKey, d Deps, progress func(done, total int64),
+) (o *opened, remove func(), err error) {
+	key, err := keyOf(ctx, k, d.Asker)
+	if err != nil {
+		return nil, nil, err
+	}
+	root, dir := d.Store.Where(), ""
+	err = os.MkdirAll(root, 0o700)
+	if err == nil {
+		dir, err = os.MkdirTemp(root, ".backup-") // 0700, and in the file system of what it becomes
+	}
+	if err != nil {
+		return nil, nil, event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	all := func() { _ = os.RemoveAll(dir) }
+	defer func() {
+		if err != nil {
+			all()
+		}
+	}()
+	o = &opened{dir: filepath.Join(dir, "files")}
+	if err := os.Mkdir(o.dir, 0o700); err != nil {
+		return nil, nil, event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	if o.manifest, err = backup.Extract(ctx, file, o.dir, key, progress); err != nil {
+		return nil, nil, err
+	}
+	if o.snapshot, err = phases.ReadSnapshot(ctx, o.path(backup.Snapshot)); err != nil {
+		return nil, nil, err
+	}
+	ca, err := os.ReadFile(o.path("pki/ca.crt"))
+	text, err2 := os.ReadFile(o.path(backup.Config))
+	info, err3 := os.Stat(file)
+	if err := errors.Join(err, err2, err3); err != nil {
+		return nil, nil, event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	o.config, _ = config.Load(text, o.path(backup.Config))
+	o.size = info.Size()
+	if o.snapshot.Foreign(ca) || o.config != nil && o.config.Name != o.manifest.Cluster {
+		return nil, nil, event.NewFault(event.ClassPreflight, "backup.damaged", errMixed, "path", file)
+	}
+	return o, all, nil
+}
+
+// errMixed: a backup has parts of several clusters.
+var errMixed = errors.New("its snapshot, CA and deploy.yaml are not of one cluster")

@@ -1,0 +1,316 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+
+	"github.com/eggo-k8s/eggo/internal/backup"
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/remote"
+)
+
+func silent(int64, int64) {}
+
+// did runs a request to its end.
+func did(t *testing.T, q request.Request, d Deps) error {
+	t.Helper()
+	h, err := Start(t.Context(), q, d)
+	if err != nil {
+		return err
+	}
+	_, err = h.Wait(t.Context())
+	return err
+}
+
+// keyPair is one of age: the public key, and the file of the private one.
+func keyPair(t *testing.T) (recipient string, key request.BackupKey) {
+	t.Helper()
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key.txt")
+	if err := os.WriteFile(file, []byte(id.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return id.Recipient().String(), request.BackupKey{Identity: file}
+}
+
+// twin is a lab of a kit: those of one kit have the same CAs.
+func twin(t *testing.T, kit *phasestest.Kit) *fakes {
+	t.Helper()
+	lab, err := phasestest.NewLab(t.TempDir(), kit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(lab.Close)
+	return fakesOf(lab)
+}
+
+func taken(t *testing.T, f *fakes) (file string, key request.BackupKey) {
+	t.Helper()
+	d := f.deps()
+	if err := did(t, deployOf(f), d); err != nil {
+		t.Fatal(err)
+	}
+	to, key := keyPair(t)
+	q := request.Backup{Common: request.OfCluster("sim"), Dir: filepath.Join(t.TempDir(), "kept"), Keep: 1,
+		Recipients: []string{to}}
+	old := filepath.Join(q.Dir, "sim_20200101T000000Z_unknown.tar.zst.age")
+	if err := errors.Join(os.Mkdir(q.Dir, 0o700), os.WriteFile(old, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := did(t, q, d); err != nil {
+		t.Fatal(err)
+	}
+	list, err := Backups(t.Context(), d.Store, request.BackupList{Dir: q.Dir})
+	if err != nil || len(list) != 1 || list[0].Cluster != "sim" || list[0].Path == old {
+		t.Fatal(list, err)
+	}
+	if left, err := os.Stat(filepath.Join(f.lab.StateDir(), backupScratch)); err == nil {
+		t.Error("left", left.Name())
+	}
+	return list[0].Path, key
+}
+
+// One backup: what it is refused for, what comes of it where everything is lost but the machines, and on new machines.
+func TestABackupAndItsRestore(t *testing.T) {
+	kit, err := phasestest.NewKitOf(t.TempDir(), phasestest.Shape{Masters: 1, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, fresh := twin(t, kit), twin(t, kit)
+	file, key := taken(t, f)
+	if err := errors.Join(os.RemoveAll(fresh.lab.StateDir()),
+		os.CopyFS(fresh.lab.StateDir(), os.DirFS(f.lab.StateDir()))); err != nil {
+		t.Fatal(err)
+	}
+	restoresThatAreRefused(t, f, file, key)
+	lostControlHost(t, f, file, key)
+	newMachines(t, fresh, file, key)
+}
+
+// lostControlHost restores where the control host has lost everything.
+func lostControlHost(t *testing.T, f *fakes, file string, key request.BackupKey) {
+	t.Helper()
+	d := f.deps()
+	verify := request.BackupVerify{File: file, Key: key}
+	if _, err := VerifyBackup(t.Context(), verify, d, silent); code(err) != "backup.scratch" {
+		t.Error("the lab's programs are none:", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	without := d
+	without.Bundles = gone{f}
+	proof, err := VerifyBackup(t.Context(), verify, without, silent)
+	if err != nil || proof.Cluster != "sim" || proof.Revision != phasestest.Revision || proof.Files < 10 {
+		t.Fatalf("%+v %v", proof, err)
+	}
+	if proof.Etcd || proof.NoEtcd == nil {
+		t.Errorf("%+v", proof)
+	}
+	q := request.BackupRestore{File: file, Key: key, FilesOnly: true}
+	if _, err := RestoreBackup(t.Context(), q, d, nil, silent); code(err) != "backup.there" {
+		t.Error(err)
+	}
+	lost := map[string]string{}
+	for _, name := range []string{"pki/ca.key", "pki/encryption-config.yaml", "deploy.yaml", "admin.conf"} {
+		text, err := os.ReadFile(filepath.Join(f.lab.StateDir(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost[name] = string(text)
+	}
+	if err := os.RemoveAll(f.lab.StateDir()); err != nil {
+		t.Fatal(err)
+	}
+	no := errors.New("no")
+	asked := func(_ context.Context, b BackupContent) error {
+		if b.Cluster != "sim" || len(b.Nodes) != 0 {
+			t.Errorf("%+v", b)
+		}
+		return no
+	}
+	if _, err := RestoreBackup(t.Context(), q, d, asked, silent); !errors.Is(err, no) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(f.lab.StateDir()); err == nil {
+		t.Error("something was restored after a no")
+	}
+	if next, err := RestoreBackup(t.Context(), q, d, nil, silent); err != nil || next != nil {
+		t.Fatal(next, err)
+	}
+	for name, want := range lost {
+		text, err := os.ReadFile(filepath.Join(f.lab.StateDir(), name))
+		if err != nil || string(text) != want {
+			t.Error(name, err)
+		}
+	}
+	q.FilesOnly = false
+	next, err := RestoreBackup(t.Context(), q, d, nil, silent)
+	if re, is := next.(request.Restore); err != nil || !is || re.Source.Cluster != "sim" {
+		t.Fatal(next, err)
+	}
+	if err := did(t, next, d); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(f.root, ".backup-*")); len(left) > 0 {
+		t.Error(left)
+	}
+}
+
+// gone are bundles that are no more.
+type gone struct{ *fakes }
+
+func (g gone) Session(BundleUse) BundleSession { return goneSession{fakeBundles{g.fakes}} }
+
+type goneSession struct{ fakeBundles }
+
+func (goneSession) Stage(context.Context, config.BundleSource) (phases.Bundle, error) {
+	return nil, event.NewFault(event.ClassBundle, "bundle.open", nil)
+}
+
+// newMachines: all machines are lost, a deploy to others begins with the backup's data. Who repeats the command
+// continues.
+func newMachines(t *testing.T, fresh *fakes, file string, key request.BackupKey) {
+	t.Helper()
+	d := fresh.deps()
+	deploy := filepath.Join(fresh.lab.Dir, "deploy.yaml")
+	if err := os.WriteFile(deploy, fresh.lab.DeployYAML(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	q := request.BackupRestore{Common: request.OfFile(deploy), File: file, Key: key}
+	var next request.Request
+	for range 2 {
+		var err error
+		if next, err = RestoreBackup(t.Context(), q, d, func(_ context.Context, b BackupContent) error {
+			if len(b.Nodes) != 2 {
+				t.Errorf("%+v", b.Nodes)
+			}
+			return nil
+		}, silent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if aside, _ := filepath.Glob(filepath.Join(fresh.lab.StateDir(), "replaced-*", "deploy.yaml")); len(aside) != 1 {
+		t.Error(aside)
+	}
+	if err := did(t, next, d); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(fresh.lab.Nodes["m1"].Path("/var/lib/etcd/default.etcd/member/revision"))
+	if err != nil || strings.TrimSpace(string(text)) != "1000004711" {
+		t.Errorf("%s %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(fresh.lab.StateDir(), "seed.json")); err == nil {
+		t.Error("it is not over")
+	}
+}
+
+// restoresThatAreRefused: what a backup cannot be restored as is refused, and nothing is changed.
+func restoresThatAreRefused(t *testing.T, f *fakes, file string, key request.BackupKey) {
+	t.Helper()
+	d := f.deps()
+	write := func(text string) string {
+		path := filepath.Join(t.TempDir(), "deploy.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	text := string(f.lab.DeployYAML())
+	otherCIDR := write(strings.Replace(text, "10.200.0.0/16", "10.201.0.0/16", 1))
+	otherName := write(strings.Replace(text, "cluster-id: sim", "cluster-id: other", 1))
+	for want, q := range map[string]request.BackupRestore{
+		"backup.network":    {Common: request.OfFile(otherCIDR), File: file, Key: key},
+		"backup.cluster-id": {Common: request.OfFile(otherName), File: file, Key: key},
+		"backup.files-only": {Common: request.OfFile(otherName), File: file, Key: key, FilesOnly: true},
+		"backup.no-key":     {File: file},
+		"backup.unreadable": {File: file + "x", Key: key},
+		"backup.not-one":    {File: otherName, Key: key},
+		"usage.secret":      {File: file, Key: request.BackupKey{Passphrase: "prompt"}},
+	} {
+		if _, err := RestoreBackup(t.Context(), q, d, nil, silent); code(err) != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	r := &restoring{opened: &opened{manifest: &backup.Manifest{Cluster: "sim", Kubernetes: "v1.36.0"}}, deps: d}
+	c, _ := config.Load(f.lab.DeployYAML(), "deploy.yaml")
+	s := &source{cluster: c, file: "/deploy.yaml"}
+	f.heads = map[string]*bundle.Manifest{"/bundle.tar.gz": {Name: "b", Kubernetes: "v1.34.2"}}
+	if err := r.fits(s); code(err) != "backup.version" {
+		t.Error(err)
+	}
+	r.manifest.Kubernetes = "v1.34.1"
+	if err := r.fits(s); err != nil {
+		t.Error(err)
+	}
+	ca := filepath.Join(f.lab.StateDir(), "pki", "ca.crt")
+	was, err := os.ReadFile(ca)
+	if err := errors.Join(err, os.WriteFile(ca, []byte("of another cluster"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = RestoreBackup(t.Context(), request.BackupRestore{File: file, Key: key}, d, nil, silent)
+	if code(err) != "backup.other-cluster" {
+		t.Error(err)
+	}
+	if err := os.WriteFile(ca, was, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.heads = nil
+	if left, _ := filepath.Glob(filepath.Join(f.root, ".backup-*")); len(left) > 0 {
+		t.Error(left)
+	}
+}
+
+// words answers what is asked, one after the other.
+type words struct{ list []string }
+
+func (w *words) Secret(context.Context, SecretQuestion) (string, error) {
+	if len(w.list) == 0 {
+		return "", ErrNobody
+	}
+	word := w.list[0]
+	w.list = w.list[1:]
+	return word, nil
+}
+func (*words) HostKey(context.Context, remote.HostKeyQuestion) (bool, error) { return false, ErrNobody }
+func (*words) Signer(context.Context, SignerQuestion) (bool, error)          { return false, ErrNobody }
+
+// What a backup lacks is said before there is a run.
+func TestBackupsThatAreRefused(t *testing.T) {
+	f, d := simulate(t, phasestest.Shape{Masters: 1})
+	to, _ := keyPair(t)
+	of := func(q request.Backup) request.Backup { q.Common = deployOf(f).Common; return q }
+	if _, err := Start(t.Context(), of(request.Backup{Recipients: []string{to}}), d); code(err) != "backup.no-cluster" {
+		t.Error(err)
+	}
+	for want, q := range map[string]request.Backup{
+		"backup.keep":   {Recipients: []string{to}, Keep: -1},
+		"backup.no-key": {},
+	} {
+		if err := q.Validate(); code(err) != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for want, said := range map[string][]string{"backup.differ": {"one", "another"}, "backup.no-passphrase": {"", ""},
+		"usage.secret": {"one"}, "": {"same", "same"}} {
+		q := request.Backup{Key: request.BackupKey{Passphrase: "prompt"}}
+		if _, err := lockOf(t.Context(), q, &words{said}); code(err) != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := Backups(t.Context(), d.Store, request.BackupList{}); code(err) != "usage.no-clusters" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,257 @@
+package operation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/eggo-k8s/eggo/internal/backup"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+)
+
+// BackupContent is what is about to be restored, for who has to confirm it.
+type BackupContent struct {
+	*backup.Manifest
+	Snapshot *phases.SnapshotFile
+	// Nodes are those that the snapshot is restored on; none: no node is touched.
+	Nodes []config.Node
+}
+
+// RestoreBackup brings back what a backup has, as far as that is the control host's, and gives the request of the run
+// that does the rest: a restore of etcd on the machines that the cluster has, or a deploy to new ones, which begins
+// with the snapshot. nil: nothing is left to do. confirm is called before anything is changed; nil: nothing is asked.
+//
+// A cluster with other CAs is never replaced. Who asks again after an interruption gets the same request.
+func RestoreBackup(
+	ctx context.Context, q request.BackupRestore, d Deps, confirm func(context.Context, BackupContent) error,
+	progress func(done, total int64),
+) (request.Request, error) {
+	if q.FilesOnly && q.Source.File != "" {
+		return nil, event.NewFault(event.ClassUsage, "backup.files-only", nil)
+	}
+	o, remove, err := open(ctx, q.File, q.Key, d, progress)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	r := &restoring{opened: o, deps: d, request: q}
+	if err := r.check(ctx); err != nil {
+		return nil, err
+	}
+	if confirm != nil {
+		if err := confirm(ctx, BackupContent{o.manifest, o.snapshot, r.nodes}); err != nil {
+			return nil, err
+		}
+	}
+	files, err := d.Store.Open(ctx, o.manifest.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	me := d.Who
+	me.Verb, me.Since = "backup restore", d.clock().Now()
+	lock, err := files.Journal().Lock(me)
+	if err != nil {
+		return nil, err
+	}
+	next, err := r.place(ctx, files)
+	return next, errors.Join(err, lock.Unlock())
+}
+
+// restoring is a restore that was checked.
+type restoring struct {
+	*opened
+	deps    Deps
+	request request.BackupRestore
+	nodes   []config.Node
+	there   bool // the control host has the cluster
+}
+
+// check refuses what cannot be restored here.
+func (r *restoring) check(ctx context.Context) error {
+	name := r.manifest.Cluster
+	files, err := r.deps.Store.Read(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	_, _, err = files.Config()
+	r.there = err == nil
+	have, err := os.ReadFile(filepath.Join(files.Dir(), "pki", "ca.crt"))
+	want, err2 := os.ReadFile(r.path("pki/ca.crt"))
+	switch {
+	case err2 != nil || err != nil && !errors.Is(err, fs.ErrNotExist):
+		return event.NewFault(event.ClassFailed, "state.read", errors.Join(err, err2))
+	case err == nil && !bytes.Equal(have, want):
+		return event.NewFault(event.ClassPreflight, "backup.other-cluster", nil, "path", r.request.File,
+			"cluster", name, "dir", files.Dir())
+	case r.request.FilesOnly && r.there:
+		return event.NewFault(event.ClassUsage, "backup.there", nil, "cluster", name, "dir", files.Dir())
+	case r.request.FilesOnly:
+		return nil
+	}
+	if r.request.Source.File == "" {
+		r.nodes = nodesOf(r.config)
+		return nil
+	}
+	s, err := loadSource(ctx, r.request.Source, r.deps)
+	if err != nil {
+		return err
+	}
+	r.nodes = s.cluster.Nodes
+	return r.fits(s)
+}
+
+func nodesOf(c *config.Cluster) []config.Node {
+	if c == nil {
+		return nil
+	}
+	return c.Nodes
+}
+
+// fits refuses a deploy.yaml of new machines that the data are not for.
+func (r *restoring) fits(s *source) error {
+	c, was := s.cluster, r.config
+	if c.Name != r.manifest.Cluster {
+		return event.NewFault(event.ClassUsage, "backup.cluster-id", nil, "file", s.file, "cluster", r.manifest.Cluster,
+			"id", c.Name)
+	}
+	if was != nil {
+		for _, k := range []struct{ key, is, was string }{
+			{"network.podcidr", c.PodCIDR.String(), was.PodCIDR.String()},
+			{"service.cidr", c.ServiceCIDR.String(), was.ServiceCIDR.String()},
+			{"dns-domain", c.DNSDomain, was.DNSDomain},
+		} {
+			if k.is != k.was {
+				return event.NewFault(event.ClassUsage, "backup.network", nil, "file", s.file, "key", k.key,
+					"value", k.is, "was", k.was)
+			}
+		}
+	}
+	old, ok := parseVersion(r.manifest.Kubernetes)
+	fresh, ok2 := parseVersion((&prepared{source: s, deps: r.deps}).kubernetes())
+	if ok && ok2 && (fresh.compare(old) < 0 || fresh.major != old.major || fresh.minor > old.minor+1) {
+		return event.NewFault(event.ClassUsage, "backup.version", nil, "was", r.manifest.Kubernetes, "is",
+			(&prepared{source: s, deps: r.deps}).kubernetes())
+	}
+	return nil
+}
+
+// place puts the files where they belong. What says that the cluster is there comes last.
+func (r *restoring) place(ctx context.Context, files Files) (request.Request, error) {
+	if r.request.Source.File != "" {
+		if err := r.placeSeed(ctx, files); err != nil {
+			return nil, err
+		}
+		return request.Deploy{Common: r.request.Common}, nil
+	}
+	if err := r.placeCluster(ctx, files); err != nil {
+		return nil, err
+	}
+	if r.request.FilesOnly {
+		return nil, nil
+	}
+	snapshot, err := r.placeSnapshot(files)
+	if err != nil {
+		return nil, err
+	}
+	c := r.request.Common
+	c.Source = request.Source{Cluster: r.manifest.Cluster}
+	return request.Restore{Common: c, Snapshot: snapshot}, nil
+}
+
+// placeCluster gives the control host the cluster, if it lacks it.
+func (r *restoring) placeCluster(ctx context.Context, files Files) error {
+	if r.there {
+		return nil
+	}
+	if err := r.placePKI(files); err != nil {
+		return err
+	}
+	for _, name := range []string{backup.KnownHosts, backup.AdminConf, backup.Config} {
+		if err := move(r.path(name), filepath.Join(files.Dir(), name)); err != nil {
+			return err
+		}
+	}
+	return persist(ctx, files, env.KeptPKI, env.KeptKnownHosts, env.KeptAdminConf, env.KeptConfig)
+}
+
+func (r *restoring) placePKI(files Files) error {
+	to := filepath.Join(files.Dir(), backup.PKI)
+	if _, err := os.Stat(filepath.Join(to, "ca.crt")); err == nil { // the same CAs: it was checked
+		return nil
+	}
+	return move(r.path(backup.PKI), to)
+}
+
+// placeSnapshot gives the cluster's directory the snapshot by a name of its content.
+func (r *restoring) placeSnapshot(files Files) (string, error) {
+	path := filepath.Join(files.Dir(), "snapshots", "backup-"+r.snapshot.SHA256[:12]+".db")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return path, move(r.path(backup.Snapshot), path)
+}
+
+// placeSeed has the next deploy begin with the snapshot. What is known of the machines before is set aside: host keys,
+// their deploy.yaml, what was in progress on them.
+func (r *restoring) placeSeed(ctx context.Context, files Files) error {
+	var under phases.Seed
+	if err := env.ReadUnderWay(files.Dir(), env.SeedName, &under); err != nil {
+		return err
+	}
+	if under.SHA256 == r.snapshot.SHA256 { // an interrupted one continues
+		return nil
+	}
+	aside := filepath.Join(files.Dir(), "replaced-"+r.deps.clock().Now().UTC().Format("20060102T150405.000000000Z"))
+	for _, name := range []string{backup.Config, backup.KnownHosts, backup.AdminConf, env.UpgradeName, env.FormerName,
+		env.FormerDNSName, env.SeedName, "restore.json"} {
+		if err := move(filepath.Join(files.Dir(), name), filepath.Join(aside, name)); err != nil {
+			return err
+		}
+	}
+	if err := r.placePKI(files); err != nil {
+		return err
+	}
+	path, err := r.placeSnapshot(files)
+	if err != nil {
+		return err
+	}
+	snap := *r.snapshot
+	snap.Path = path
+	if err := phases.NewSeed(&snap).Write(files.Dir()); err != nil {
+		return err
+	}
+	return persist(ctx, files, env.KeptPKI, env.KeptSnapshots, env.KeptConfig, env.KeptSeed)
+}
+
+func persist(ctx context.Context, files Files, parts ...phases.Kept) error {
+	for _, what := range parts {
+		if err := files.Persist(ctx, what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// move moves what is there, and replaces a file.
+func move(from, to string) error {
+	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	err := os.MkdirAll(filepath.Dir(to), 0o700)
+	if err == nil {
+		err = os.Rename(from, to)
+	}
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/eggo-k8s/eggo/internal/backup/scratch"
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+)
+
+// VerifyBackup proves a backup: it decrypts it, compares all checksums, and has a scratch etcd on this host serve the
+// snapshot, with the programs of the cluster's bundle, else those of the PATH. progress is told how far it is.
+func VerifyBackup(
+	ctx context.Context, q request.BackupVerify, d Deps, progress func(done, total int64),
+) (*request.BackupProof, error) {
+	o, remove, err := open(ctx, q.File, q.Key, d, progress)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	m := o.manifest
+	out := &request.BackupProof{BackupInfo: request.BackupInfo{Type: "verified", Path: q.File, Cluster: m.Cluster,
+		At: m.At, Kubernetes: m.Kubernetes, Size: o.size}, Program: m.Program, Revision: o.snapshot.Revision,
+		Files: len(m.Files), Keys: int64(o.snapshot.Keys)}
+	dir := filepath.Join(filepath.Dir(o.dir), "etcd")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	programs, err := etcdPrograms(ctx, dir, o.config, d)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		out.NoEtcd = event.NewFault(event.ClassPartial, "backup.no-etcd", err)
+		return out, nil
+	}
+	proof, err := scratch.Restore(ctx, dir, o.snapshot.Path, programs)
+	if err != nil {
+		return nil, err
+	}
+	out.Etcd, out.Keys = true, proof.Keys
+	return out, nil
+}
+
+// etcdPrograms are etcd and etcdutl for this host: copies of those of the cluster's bundle, else those of the PATH.
+func etcdPrograms(ctx context.Context, dir string, c *config.Cluster, d Deps) (scratch.Programs, error) {
+	p, err := bundled(ctx, dir, c, d)
+	if err == nil || ctx.Err() != nil {
+		return p, err
+	}
+	p, err2 := scratch.Found()
+	if err2 != nil {
+		return p, errors.Join(err, err2)
+	}
+	return p, nil
+}
+
+var errNoBundle = errors.New("the cluster has no bundle for the architecture of this host")
+
+func bundled(ctx context.Context, dir string, c *config.Cluster, d Deps) (p scratch.Programs, err error) {
+	if c == nil {
+		return p, errNoBundle
+	}
+	all := c.Bundles()
+	i := slices.IndexFunc(all, func(b config.BundleSource) bool { return b.Arch == runtime.GOARCH })
+	if i < 0 {
+		return p, errNoBundle
+	}
+	s := d.Bundles.Session(BundleUse{Beside: dir, Emit: func(event.Event) error { return nil }})
+	defer s.Release()
+	b, err := s.Stage(ctx, all[i])
+	if err != nil {
+		return p, err
+	}
+	if p.Etcd, err = program(b, dir, "etcd"); err != nil {
+		return p, err
+	}
+	p.Etcdutl, err = program(b, dir, "etcdutl")
+	return p, err
+}
+
+// program copies a program of a bundle to where only this user can execute it.
+func program(b phases.Bundle, dir, name string) (string, error) {
+	m := b.Manifest()
+	i := slices.IndexFunc(m.Members, func(m bundle.Member) bool { return m.Kind == bundle.Binary && m.Name == name })
+	if i < 0 {
+		return "", event.NewFault(event.ClassBundle, "backup.no-program", nil, "name", name)
+	}
+	src, err := b.Open(m.Members[i].Path)
+	if err != nil {
+		return "", err
+	}
+	defer src.Close()
+	path := filepath.Join(dir, name)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(f, src)
+	return path, errors.Join(err, f.Close())
+}

@@ -1,0 +1,165 @@
+package phases_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+)
+
+// seeded has the lab's cluster begin with a snapshot.
+func seeded(t *testing.T, l *phasestest.Lab) phases.Seed {
+	t.Helper()
+	ca, err := os.ReadFile(filepath.Join(l.StateDir(), "pki", "ca.crt"))
+	must(t, err)
+	path := filepath.Join(l.StateDir(), "snapshots", "seed.db")
+	must(t, os.MkdirAll(filepath.Dir(path), 0o700), phasestest.WriteSnapshot(path, ca))
+	s, err := phases.ReadSnapshot(t.Context(), path)
+	must(t, err)
+	seed := phases.NewSeed(s)
+	must(t, seed.Write(l.StateDir()))
+	return seed
+}
+
+// revisionOf is what a member's data begin with.
+func revisionOf(t *testing.T, l *phasestest.Lab, node string) string {
+	t.Helper()
+	text, err := os.ReadFile(l.Nodes[node].Path("/var/lib/etcd/default.etcd/member/revision"))
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// New machines come up with the data of a snapshot; the Nodes of the machines before, and the pods on them, go. It is
+// over when the cluster is up: a later deploy changes nothing, and cleanup leaves nothing.
+func TestADeployBeginsWithASnapshot(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	before := tree(t, l)
+	seeded(t, l)
+	b := &book{}
+	emit := func(e event.Event) error {
+		if s, is := e.(event.StepStarted); is && strings.HasSuffix(s.Step, "strangers") {
+			l.API.Add("/api/v1/nodes/old1", map[string]any{"kind": "Node", "apiVersion": "v1",
+				"metadata": map[string]any{"name": "old1"}})
+			l.API.AddPod("default", "left-behind", "old1")
+			l.API.AddPod("default", "stays", "w1")
+		}
+		return b.emit(e)
+	}
+	sum, err := engine.Run(t.Context(), phases.Deploy(l.Env(emit)), quick(&book{}))
+	if err != nil || len(sum.Failed) > 0 {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	if got := revisionOf(t, l, "m1"); got != "1000004711" {
+		t.Error("etcd began with", got)
+	}
+	objects := strings.Join(l.API.Objects(), "\n")
+	if strings.Contains(objects, "old1") || strings.Contains(objects, "left-behind") ||
+		!strings.Contains(objects, "/nodes/w1") {
+		t.Error(objects)
+	}
+	if _, err := os.Stat(filepath.Join(l.StateDir(), "seed.json")); err == nil {
+		t.Error("it is not over")
+	}
+	if b := deploy(t, l); len(of[event.Change](b)) > 0 {
+		t.Error("a second deploy changed", of[event.Change](b))
+	}
+	cleanup(t, l, purge)
+	for path := range tree(t, l) {
+		if before[path] == "" && strings.Contains(path, "/var/lib/etcd") {
+			t.Error("cleanup left", path)
+		}
+	}
+}
+
+// Each change of etcd in turn is the last one that is made; the same deploy then ends with the snapshot's data.
+func TestADeployWithASnapshotThatWasInterruptedContinues(t *testing.T) {
+	t.Parallel()
+	stop := errors.New("cut off")
+	l := newLab(t, 0)
+	seed := seeded(t, l)
+	for at := 1; ; at++ {
+		var mu sync.Mutex
+		b, changes := &book{}, 0
+		emit := func(e event.Event) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if c, is := e.(event.Change); is && strings.HasPrefix(c.Step, "etcd.") {
+				if changes++; changes > at {
+					return stop
+				}
+			}
+			return b.emit(e)
+		}
+		sum, err := engine.Run(t.Context(), phases.Deploy(l.Env(emit)), quick(b))
+		if err == nil && len(sum.Failed) == 0 {
+			break
+		}
+		if slices.ContainsFunc(sum.Failed, func(f event.StepEnded) bool { return f.Fault.Code != "internal" }) {
+			t.Fatalf("cut off after %d changes: %+v", at, sum.Failed)
+		}
+		if now, err := seedOf(l); err != nil || now.Token != seed.Token {
+			t.Fatalf("cut off after %d changes: %+v %v", at, now, err)
+		}
+	}
+	if got := revisionOf(t, l, "m1"); got != "1000004711" {
+		t.Error("etcd began with", got)
+	}
+}
+
+// seedOf is what the control host keeps of it.
+func seedOf(l *phasestest.Lab) (s phases.Seed, err error) {
+	text, err := os.ReadFile(filepath.Join(l.StateDir(), "seed.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	return s, err
+}
+
+// A member that has data of something else is not given others in silence, and without the record of the snapshot
+// nothing begins.
+func TestADeployWithASnapshotIsRefused(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(0))
+	seeded(t, l)
+	failed := func(code string) {
+		t.Helper()
+		_, sum, _ := run(t, l, phases.Deploy)
+		if !slices.ContainsFunc(sum.Failed, func(f event.StepEnded) bool { return f.Fault.Code == code }) {
+			t.Errorf("not %s: %+v", code, sum.Failed)
+		}
+	}
+	failed("etcd.seed-data")
+	put(t, filepath.Join(l.StateDir(), "seed.json"), "{")
+	failed("state.read")
+}
+
+// A backup's snapshot is written where it is wanted, and what is done with it is a step of the run.
+func TestABackupIsASnapshotAndMore(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(0))
+	path := filepath.Join(t.TempDir(), "snapshot.db")
+	packed := 0
+	b, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
+		return phases.Backup(e, path, func(ctx context.Context) error {
+			packed++
+			_, err := phases.ReadSnapshot(ctx, path)
+			return err
+		})
+	})
+	if err != nil || len(sum.Failed) > 0 || packed != 1 || len(of[event.Change](b)) > 0 {
+		t.Error(err, sum.Failed, packed)
+	}
+}
