@@ -19,6 +19,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/account"
 	"github.com/eggo-k8s/eggo/internal/account/routes"
+	"github.com/eggo-k8s/eggo/internal/backup"
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -28,6 +29,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/manager/records"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/manager/upkeep"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/server"
 )
@@ -46,6 +48,7 @@ type serveOptions struct {
 	cert, key, sso                string
 	names                         []string
 	plain, shared                 bool
+	upkeep                        upkeep.Plan
 }
 
 func newServe(env *environment) *cobra.Command {
@@ -66,6 +69,10 @@ func newServe(env *environment) *cobra.Command {
 	f.StringSliceVar(&o.names, "name", nil, p.T("server.cli.flag.name"))
 	f.BoolVar(&o.plain, "no-tls", false, p.T("server.cli.flag.no-tls"))
 	f.BoolVar(&o.shared, "shared-roles", false, p.T("server.cli.flag.shared-roles"))
+	f.BoolVar(&o.upkeep.Renew, "renew", true, p.T("server.cli.flag.renew"))
+	f.DurationVar(&o.upkeep.Every, "backup-every", 0, p.T("server.cli.flag.backup-every"))
+	f.IntVar(&o.upkeep.Keep, "backup-keep", 14, p.T("server.cli.flag.backup-keep"))
+	f.StringArrayVar(&o.upkeep.Recipients, "backup-recipient", nil, p.T("server.cli.flag.backup-recipient"))
 	return cmd
 }
 
@@ -75,6 +82,12 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		if *dir, err = filepath.Abs(*dir); err != nil {
 			return event.NewFault(event.ClassUsage, "state.read", err)
 		}
+	}
+	if _, err := backup.RecipientsLock(o.upkeep.Recipients); err != nil {
+		return err
+	}
+	if o.upkeep.Every != 0 && (o.upkeep.Every < time.Minute || len(o.upkeep.Recipients) == 0) {
+		return event.NewFault(event.ClassUsage, "server.backup-every", nil, "value", o.upkeep.Every.String())
 	}
 	o.bundles = cmp.Or(o.bundles, filepath.Join(o.data, "bundles"))
 	log := slog.New(slog.NewTextHandler(env.Stderr, nil))
@@ -99,14 +112,15 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	report := func(cluster string, err error) { log.Error(event.AsFault(err).Error(), "cluster", cluster) }
 	runner := runs.New(runs.Options{Root: o.state, Data: o.data, Launcher: launcher(o.state, env.P.Lang(),
 		withSystemd())})
-	m, err := manager.New(ctx, manager.Options{Store: store, Runner: runner, Clock: clock{},
-		Report: func(cluster string, err error) { log.Error(event.AsFault(err).Error(), "cluster", cluster) }})
+	m, err := manager.New(ctx, manager.Options{Store: store, Runner: runner, Clock: clock{}, Report: report})
 	if err != nil {
 		return err
 	}
 	defer m.Close()
+	defer lookAfter(ctx, &upkeep.Upkeep{Plan: o.upkeep, Clusters: m, Files: runner, Clock: clock{}, Report: report})()
 	shared := deps(o.state) // connections are counted over all
 	handler := server.New(server.Options{
 		Manager: m, Runs: runner, Access: accounts, Bundles: o.bundles, Version: buildVersion(),
@@ -127,6 +141,20 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		fmt.Fprintln(env.Stdout, env.P.T("server.setup", "file", filepath.Join(o.data, setupToken)))
 	}
 	return answer(ctx, env, listener, withProvider(identity, accounts, handler), log)
+}
+
+// lookAfter has what is due begun, until the function returned is called.
+func lookAfter(ctx context.Context, u *upkeep.Upkeep) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		u.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-over
+	}
 }
 
 // answer answers requests until ctx ends.

@@ -127,9 +127,11 @@ func TestFromNothing(t *testing.T) {
 // What is refused before anything is served.
 func TestRefused(t *testing.T) {
 	for want, args := range map[string][]string{
-		"server.no-tls":   {"--no-tls", "--listen", "0.0.0.0:0"},
-		"server.tls-pair": {"--tls-cert", "x"},
-		"listen.read":     {"--tls-cert", "/nowhere", "--tls-key", "/nowhere"},
+		"server.no-tls":       {"--no-tls", "--listen", "0.0.0.0:0"},
+		"server.tls-pair":     {"--tls-cert", "x"},
+		"server.backup-every": {"--backup-every", "24h"},
+		"backup.recipient":    {"--backup-recipient", "age1nonsense"},
+		"listen.read":         {"--tls-cert", "/nowhere", "--tls-key", "/nowhere"},
 	} {
 		var errs bytes.Buffer
 		args = append([]string{"eggo-server", "serve", "--data-dir", t.TempDir(), "--state-dir", t.TempDir()}, args...)

@@ -27,11 +27,12 @@ const (
 	Back     Kind = "upgrade-back"
 	Snapshot Kind = "snapshot"
 	Restore  Kind = "restore"
+	Backup   Kind = "backup"
 	Delete   Kind = "delete"
 )
 
 // Quiet says whether the cluster stays as ready as it is while the operation goes on.
-func (k Kind) Quiet() bool { return k == Snapshot }
+func (k Kind) Quiet() bool { return k == Snapshot || k == Backup }
 
 // Operation is what is being done with a cluster.
 type Operation struct {

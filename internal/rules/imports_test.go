@@ -155,6 +155,7 @@ var more = map[string][]string{
 	"internal/manager/records": {"internal/database"},
 	"internal/manager/runs": {"internal/config", "internal/journal", "internal/operation", "internal/operation/request",
 		"internal/operation/store", "internal/pki"},
+	"internal/manager/upkeep":  {"internal/operation/request", "internal/pki"},
 	"internal/backend":         {"internal/operation/request"},
 	"internal/bundle/build":    {"assets"}, // the default spec's keyring
 	"internal/lineui":          {"internal/operation/request"},

@@ -61,9 +61,12 @@ func New(o Options) http.Handler {
 	s.reads(api)
 	s.runs(api)
 	s.kubeconfigs(api)
+	s.backups(api)
+	s.life(api)
 	if o.More != nil {
 		o.More(api)
 	}
+	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

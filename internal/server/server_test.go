@@ -64,6 +64,7 @@ type site struct {
 	world  *managertest.World
 	rights *rights
 	data   string
+	root   string // the state directory
 	m      *manager.Manager
 }
 
@@ -78,7 +79,7 @@ func begin(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	s.m = m
+	s.m, s.root = m, root
 	d := local.Deps(local.Options{Root: root})
 	srv := httptest.NewServer(New(Options{Manager: m, Access: s.rights, Version: "v1", Bundles: t.TempDir(),
 		Runs: runs.New(runs.Options{Root: root, Data: s.data}), Deps: func() operation.Deps { return d }}))
@@ -285,6 +286,13 @@ func TestRights(t *testing.T) {
 		{"vera", "GET", "/clusters/one/kubeconfig", "", 403, "access.denied"},
 		{"otto", "DELETE", "/clusters/one", "", 403, "access.denied"},
 		{"otto", "PUT", "/clusters/one", `{"nodes":[]}`, 403, "access.denied"},
+		{"vera", "POST", "/clusters/one/backups", `{"passphrase":"x"}`, 403, "access.denied"},
+		{"vera", "POST", "/clusters/one/backups/x/verify", `{"passphrase":"x"}`, 403, "access.denied"},
+		{"otto", "POST", "/clusters/one/backups/x/restore", `{"passphrase":"x"}`, 403, "access.denied"},
+		{"one", "GET", "/clusters/one/backups", "", 404, "manager.unknown"},
+		{"one", "GET", "/clusters/one/certificates", "", 404, "manager.unknown"},
+		{"one", "GET", "/clusters/one/status", "", 404, "manager.unknown"},
+		{"", "GET", "/clusters/one/status", "", 401, "access.unauthenticated"},
 		{"one", "GET", "/clusters/one", "", 404, "manager.unknown"},
 		{"one", "GET", "/clusters/one/runs/x/events", "", 404, "manager.unknown"},
 		{"nobody", "GET", "/clusters/one", "", 404, "manager.unknown"},

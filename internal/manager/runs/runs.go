@@ -51,6 +51,9 @@ type Parameters struct {
 	Window    string        `json:"window,omitempty"`
 	Packages  bool          `json:"packages,omitempty"`
 	Snapshot  string        `json:"snapshot,omitempty"`
+	// Of a backup. Without recipients there is a passphrase among the secrets.
+	Keep       int      `json:"keep,omitempty"`
+	Recipients []string `json:"recipients,omitempty"`
 }
 
 // Options of a Runner.
@@ -187,6 +190,12 @@ func (r *Runner) next(ctx context.Context, rec manager.Record) (request.Request,
 		return request.Renew{Common: own}, nil
 	case manager.Snapshot:
 		return request.Snapshot{Common: own}, nil
+	case manager.Backup:
+		b := request.Backup{Common: own, Keep: p.Keep, Recipients: p.Recipients}
+		if len(p.Recipients) == 0 {
+			b.Key.Passphrase = "prompt"
+		}
+		return b, nil
 	case manager.Restore:
 		return request.Restore{Common: own, Snapshot: p.Snapshot}, nil
 	case manager.Upgrade:

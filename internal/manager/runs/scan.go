@@ -100,6 +100,8 @@ func kindOf(v request.Verb, dir string) manager.Kind {
 		return manager.Upgrade
 	case request.VerbBack:
 		return manager.Back
+	case request.VerbBackup:
+		return manager.Backup
 	}
 	return manager.Update
 }

@@ -1,0 +1,105 @@
+package upkeep
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/state"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
+
+// host is a server and its files, and its clock.
+type host struct {
+	now     time.Time
+	views   []manager.View
+	backups map[string]time.Duration // age of the newest
+	expires map[string]time.Duration // from now
+	began   []string
+	told    []string
+	refuse  error
+}
+
+func (h *host) Clusters() []manager.View { return h.views }
+
+func (h *host) Begin(_ context.Context, name string, k manager.Kind, q manager.Request) (manager.View, error) {
+	h.began = append(h.began, name+" "+string(k)+" "+q.By+" "+string(q.Request))
+	return manager.View{}, h.refuse
+}
+
+func (h *host) Backups(_ context.Context, cluster string) ([]request.BackupInfo, error) {
+	if cluster == "broken" {
+		return nil, event.NewFault(event.ClassUsage, "backup.directory", nil)
+	}
+	if age, is := h.backups[cluster]; is {
+		return []request.BackupInfo{{At: h.now.Add(-age)}}, nil
+	}
+	return nil, nil
+}
+
+func (h *host) Expiry(cluster string) time.Time {
+	if in, is := h.expires[cluster]; is {
+		return h.now.Add(in)
+	}
+	return time.Time{}
+}
+
+func (h *host) Now() time.Time { return h.now }
+
+// Sleep lets an hour pass, once.
+func (h *host) Sleep(ctx context.Context, _ time.Duration) error {
+	h.now = h.now.Add(time.Hour)
+	if len(h.began) > 0 {
+		return context.Canceled
+	}
+	return ctx.Err()
+}
+
+func view(name string, s state.State) manager.View {
+	return manager.View{Record: manager.Record{Name: name}, State: s}
+}
+
+func TestWhatIsDueIsBegun(t *testing.T) {
+	busy, far := view("busy", state.Running), view("far", state.Running)
+	busy.Operation, far.Kubeconfig = &manager.Operation{}, true
+	h := &host{now: time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC), views: []manager.View{busy, far,
+		view("fresh", state.Running), view("old", state.Running), view("never", state.Running),
+		view("ends", state.Running), view("broken", state.Running), view("lost", state.Unreachable)},
+		backups: map[string]time.Duration{"fresh": time.Hour, "old": 25 * time.Hour, "ends": time.Minute,
+			"busy": 99 * time.Hour},
+		expires: map[string]time.Duration{"ends": 29 * 24 * time.Hour, "fresh": 31 * 24 * time.Hour,
+			"broken": time.Hour}}
+	report := func(cluster string, err error) { h.told = append(h.told, cluster+" "+err.Error()) }
+	u := &Upkeep{Plan: Plan{Renew: true, Every: 24 * time.Hour, Keep: 7, Recipients: []string{"age1x"}}, Clusters: h,
+		Files: h, Clock: h, Report: report}
+	u.Run(t.Context())
+	want := `old backup schedule {"keep":7,"recipients":["age1x"]},never backup schedule ` +
+		`{"keep":7,"recipients":["age1x"]},ends renew schedule {},broken renew schedule {}`
+	if got := strings.Join(h.began, ","); got != want {
+		t.Error(got)
+	}
+	if len(h.told) != 1 || !strings.HasPrefix(h.told[0], "broken") {
+		t.Error(h.told)
+	}
+	// An hour later what is still due is begun again, and not before.
+	h.began, h.now = nil, h.now.Add(-time.Minute)
+	if u.look(t.Context()); len(h.began) > 0 {
+		t.Error(h.began)
+	}
+	h.now, h.refuse = h.now.Add(time.Minute), errors.New("no")
+	if u.look(t.Context()); len(h.began) != 4 || len(h.told) < 5 {
+		t.Error(h.began, h.told)
+	}
+}
+
+func TestNothingIsDueByItself(t *testing.T) {
+	h := &host{views: []manager.View{view("one", state.Running)}, expires: map[string]time.Duration{"one": -time.Hour}}
+	u := &Upkeep{Clusters: h, Files: h, Clock: h}
+	if u.look(t.Context()); len(h.began) > 0 {
+		t.Error(h.began)
+	}
+}

@@ -1,0 +1,213 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
+
+// Backup of a cluster.
+type Backup struct {
+	Name       string    `json:"name"`
+	At         time.Time `json:"at"`
+	Kubernetes string    `json:"kubernetes,omitempty"`
+	Size       int64     `json:"size_bytes"`
+}
+
+type backupsOutput struct {
+	Body struct {
+		Backups []Backup `json:"backups" nullable:"false"`
+	}
+}
+
+type backupInput struct {
+	InCluster
+	Matching
+	Body struct {
+		RunOptions
+		Passphrase string   `json:"passphrase,omitempty" maxLength:"1024" doc:"What the backup is encrypted with. It is kept in memory until the run has it."`
+		Recipients []string `json:"recipients,omitempty" maxItems:"32" doc:"Public keys of age in place of a passphrase."`
+		Keep       int      `json:"keep,omitempty" minimum:"0" maximum:"10000" doc:"How many of the newest backups stay; 0: all."`
+	}
+}
+
+// BackupKey decrypts a backup.
+type BackupKey struct {
+	Passphrase string `json:"passphrase,omitempty" maxLength:"1024"`
+	Identity   string `json:"identity,omitempty" maxLength:"65536" doc:"The private key of age of a recipient."`
+}
+
+// BackupPath is the path of a route of one backup.
+type BackupPath struct {
+	InCluster
+	Backup string `path:"backup" maxLength:"255" doc:"The name of a backup of this cluster."`
+}
+
+type verifyInput struct {
+	BackupPath
+	Body BackupKey
+}
+
+type verifyOutput struct {
+	Body struct {
+		Backup
+		Program  string `json:"program" doc:"The version of Eggo that took it."`
+		Revision int64  `json:"revision" doc:"Of etcd."`
+		Files    int    `json:"files" doc:"All with the right checksum."`
+		Keys     int64  `json:"keys"`
+		Etcd     bool   `json:"etcd" doc:"A scratch etcd served the snapshot."`
+		Why      *Fault `json:"why,omitempty" doc:"Why only its database was verified."`
+	}
+}
+
+type restoreBackupInput struct {
+	BackupPath
+	Matching
+	Body struct {
+		RunOptions
+		BackupKey
+	}
+}
+
+// backups are the routes of backups.
+func (s *Server) backups(api huma.API) {
+	const all = "/clusters/{cluster}/backups"
+	op := func(id, method, path, summary string, status int) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, DefaultStatus: status,
+			Tags: []string{"backups"}}
+	}
+	add(s, api, route[InCluster]{op("list-backups", "GET", all, "List the backups", 200), access.View,
+		(*InCluster).name}, s.listBackups)
+	add(s, api, route[backupInput]{op("take-backup", "POST", all, "Take an encrypted backup of the cluster", 202),
+		access.Operate, func(i *backupInput) string { return i.Cluster }}, s.takeBackup)
+	add(s, api, route[verifyInput]{op("verify-backup", "POST", all+"/{backup}/verify",
+		"Verify a backup by a restore into a scratch etcd", 200), access.Operate,
+		func(i *verifyInput) string { return i.Cluster }}, s.verifyBackup)
+	add(s, api, route[restoreBackupInput]{op("restore-backup", "POST", all+"/{backup}/restore",
+		"Restore etcd from a backup", 202), access.Administer,
+		func(i *restoreBackupInput) string { return i.Cluster }}, s.restoreBackup)
+}
+
+func (s *Server) listBackups(ctx context.Context, _ access.Caller, in *InCluster) (*backupsOutput, error) {
+	list, err := s.backupsOf(ctx, in.Cluster)
+	out := &backupsOutput{}
+	out.Body.Backups = []Backup{}
+	for _, b := range list {
+		out.Body.Backups = append(out.Body.Backups, backupOf(b))
+	}
+	return out, err
+}
+
+func backupOf(b request.BackupInfo) Backup {
+	return Backup{filepath.Base(b.Path), b.At, b.Kubernetes, b.Size}
+}
+
+// backupsOf are those of a cluster that exists.
+func (s *Server) backupsOf(ctx context.Context, cluster string) ([]request.BackupInfo, error) {
+	if _, err := s.Manager.Cluster(cluster); err != nil { // its name is part of a path
+		return nil, err
+	}
+	return s.Runs.Backups(ctx, cluster)
+}
+
+// backupNamed is the path of a backup of a cluster.
+func (s *Server) backupNamed(ctx context.Context, in BackupPath) (string, error) {
+	list, err := s.backupsOf(ctx, in.Cluster)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(list, func(b request.BackupInfo) bool { return filepath.Base(b.Path) == in.Backup })
+	if i < 0 {
+		return "", event.NewFault(event.ClassUsage, "api.no-backup", nil, "cluster", in.Cluster, "name", in.Backup)
+	}
+	return list[i].Path, nil
+}
+
+func (s *Server) takeBackup(ctx context.Context, who access.Caller, in *backupInput) (*shown, error) {
+	o := in.Body.RunOptions
+	if (in.Body.Passphrase == "") == (len(in.Body.Recipients) == 0) {
+		return nil, event.NewFault(event.ClassUsage, "backup.no-key", nil)
+	}
+	if word := in.Body.Passphrase; word != "" {
+		o.Secrets = maps.Clone(o.Secrets)
+		if o.Secrets == nil {
+			o.Secrets = map[string]string{}
+		}
+		o.Secrets["backup"], o.Secrets["backup again"] = word, word
+	}
+	return s.begin(ctx, in.Cluster, manager.Backup, in.Matching, o, nil, func(p *runs.Parameters) error {
+		p.Keep, p.Recipients = in.Body.Keep, in.Body.Recipients
+		return nil
+	}, who, nil)
+}
+
+// opening has do called with where the key is, which is there for as long as that takes.
+func (s *Server) opening(k BackupKey, do func(request.BackupKey, operation.Deps) error) error {
+	d := s.Deps()
+	if k.Identity == "" {
+		d.Asker = operation.Told{Secrets: map[string]string{"backup": k.Passphrase}}
+		return do(request.BackupKey{Passphrase: "prompt"}, d)
+	}
+	f, err := os.CreateTemp("", "eggo-key-") // 0600
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(k.Identity)
+	if end := f.Close(); err == nil {
+		err = end
+	}
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return do(request.BackupKey{Identity: f.Name()}, d)
+}
+
+func (s *Server) verifyBackup(ctx context.Context, _ access.Caller, in *verifyInput) (*verifyOutput, error) {
+	file, err := s.backupNamed(ctx, in.BackupPath)
+	if err != nil {
+		return nil, err
+	}
+	out := &verifyOutput{}
+	return out, s.opening(in.Body, func(k request.BackupKey, d operation.Deps) error {
+		p, err := operation.VerifyBackup(ctx, request.BackupVerify{File: file, Key: k}, d, func(int64, int64) {})
+		if err != nil {
+			return err
+		}
+		b := &out.Body
+		b.Backup, b.Program, b.Revision, b.Files = backupOf(p.BackupInfo), event.Clean(p.Program), p.Revision, p.Files
+		b.Keys, b.Etcd, b.Why = p.Keys, p.Etcd, faultOf(ctx, p.NoEtcd)
+		return nil
+	})
+}
+
+// restoreBackup decrypts the snapshot into the cluster's directory, and begins its restore.
+func (s *Server) restoreBackup(ctx context.Context, who access.Caller, in *restoreBackupInput) (*shown, error) {
+	file, err := s.backupNamed(ctx, in.BackupPath)
+	if err != nil {
+		return nil, err
+	}
+	return s.begin(ctx, in.Cluster, manager.Restore, in.Matching, in.Body.RunOptions, nil,
+		func(p *runs.Parameters) error {
+			return s.opening(in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
+				next, err := operation.RestoreBackup(ctx, request.BackupRestore{File: file, Key: k}, d, nil,
+					func(int64, int64) {})
+				if r, is := next.(request.Restore); is {
+					p.Snapshot = r.Snapshot
+				}
+				return err
+			})
+		}, who, nil)
+}

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/problem"
+)
+
+// Certificate in one place.
+type Certificate struct {
+	Node     string    `json:"node,omitempty" doc:"Empty: the control host."`
+	Name     string    `json:"name"`
+	NotAfter time.Time `json:"not_after,omitzero"`
+	CA       bool      `json:"ca,omitempty"`
+	State    string    `json:"state" doc:"ok, soon, expired, other (than the control host's), absent, silent, unreachable."`
+	At       string    `json:"at" doc:"The file that it is in, or the address that shows it."`
+}
+
+type certificatesInput struct {
+	InCluster
+	Nodes bool `query:"nodes" doc:"The nodes are asked, too. This takes seconds."`
+}
+
+type certificatesOutput struct {
+	Body struct {
+		Expires      time.Time     `json:"expires,omitzero" doc:"When the first certificate expires, CAs aside."`
+		Certificates []Certificate `json:"certificates" nullable:"false"`
+	}
+}
+
+// Drift of a cluster, and how its parts are.
+type statusOutput struct {
+	Body struct {
+		Healthy bool         `json:"healthy" doc:"Nothing below is wrong."`
+		Drift   []string     `json:"drift" doc:"How the cluster differs from its deploy.yaml." nullable:"false"`
+		Unknown *Fault       `json:"unknown,omitempty" doc:"Why the API server could not be asked."`
+		Nodes   []StatusNode `json:"nodes" nullable:"false"`
+		Etcd    any          `json:"etcd" doc:"The members."`
+		Loads   any          `json:"workloads" doc:"Those of the system."`
+	}
+}
+
+// StatusNode is a node, as it and the API server tell.
+type StatusNode struct {
+	Name    string   `json:"name"`
+	Address string   `json:"address"`
+	Roles   []string `json:"roles" nullable:"false"`
+	Reached bool     `json:"reached"`
+	Fault   *Fault   `json:"fault,omitempty" doc:"Why it was not reached."`
+	Ready   bool     `json:"ready"`
+	Reason  string   `json:"reason,omitempty"`
+	Kubelet string   `json:"kubelet,omitempty"`
+	Parts   any      `json:"components" doc:"What it runs, with state and version."`
+}
+
+// life are the routes that say how a cluster is in the long run.
+func (s *Server) life(api huma.API) {
+	op := func(id, path, summary string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: "GET", Path: "/clusters/{cluster}/" + path, Summary: summary,
+			Tags: []string{"inspection"}}
+	}
+	add(s, api, route[certificatesInput]{op("list-certificates", "certificates",
+		"List the certificates, with their ends"), access.View,
+		func(i *certificatesInput) string { return i.Cluster }}, s.certificates)
+	add(s, api, route[InCluster]{op("get-status", "status",
+		"Inspect nodes, components, etcd and drift. This takes seconds"), access.View, (*InCluster).name}, s.status)
+}
+
+// own is the cluster's own deploy.yaml as a source, of a cluster that the state directory has.
+func (s *Server) own(cluster string) (request.Common, error) {
+	v, err := s.Manager.Cluster(cluster)
+	if err != nil {
+		return request.Common{}, err
+	}
+	if v.Kubeconfig {
+		return request.Common{}, event.NewFault(event.ClassUsage, "manager.kubeconfig-only", nil, "cluster", cluster)
+	}
+	return request.OfCluster(cluster), nil
+}
+
+func (s *Server) certificates(
+	ctx context.Context, _ access.Caller, in *certificatesInput,
+) (*certificatesOutput, error) {
+	c, err := s.own(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := operation.Certificates(ctx, c, !in.Nodes, s.Deps())
+	if err != nil {
+		return nil, err
+	}
+	out := &certificatesOutput{}
+	b := &out.Body
+	b.Certificates = []Certificate{}
+	for _, r := range rows {
+		b.Certificates = append(b.Certificates, Certificate{event.Clean(r.Node), event.Clean(r.Name), r.NotAfter,
+			r.Authority, r.State, event.Clean(r.At)})
+		if end := r.NotAfter; !r.Authority && !end.IsZero() && (b.Expires.IsZero() || end.Before(b.Expires)) {
+			b.Expires = end
+		}
+	}
+	return out, nil
+}
+
+func (s *Server) status(ctx context.Context, _ access.Caller, in *InCluster) (*statusOutput, error) {
+	c, err := s.own(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	st, err := operation.Status(ctx, c, s.Deps())
+	if err != nil {
+		return nil, err
+	}
+	out, words := &statusOutput{}, problem.From(ctx)
+	b := &out.Body
+	b.Healthy, b.Unknown, b.Etcd, b.Loads = st.Healthy, faultOf(ctx, st.Unknown), st.Etcd, st.Workloads
+	b.Drift, b.Nodes = []string{}, []StatusNode{}
+	for _, d := range st.Drift {
+		b.Drift = append(b.Drift, words.Msg(d))
+	}
+	for _, n := range st.Nodes {
+		b.Nodes = append(b.Nodes, StatusNode{n.Node, n.Address, append([]string{}, n.Roles...), n.Reached,
+			faultOf(ctx, n.Fault), n.Ready, n.Why, n.Kubelet, n.Components})
+	}
+	return out, nil
+}
