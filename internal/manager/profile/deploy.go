@@ -77,7 +77,17 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 			out = append(out, Finding{location(p.Key), p.Fault()})
 		}
 	}
-	return d.YAML(), out, nil
+	text := d.YAML()
+	if len(out) > 0 {
+		return text, out, nil
+	}
+	text, problems, err = labeled(text, name, c.Nodes)
+	if text == nil {
+		for _, p := range problems {
+			out = append(out, Finding{location(p.Key), p.Fault()})
+		}
+	}
+	return text, out, err
 }
 
 // location is the part of the request that a key of the draft comes from.

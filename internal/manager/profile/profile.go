@@ -29,6 +29,9 @@ type Node struct {
 	Roles   []string `json:"roles" doc:"controlplane, etcd, worker." maxItems:"8" nullable:"false"`
 	Arch    string   `json:"arch,omitempty" doc:"amd64 (default) or arm64." maxLength:"16"`
 	Port    int      `json:"port,omitempty" doc:"The SSH port, 22 unless given." minimum:"0" maximum:"65535"`
+	// Labels and taints of its Node. What is not said of a node that is there stays as it is.
+	Labels map[string]string `json:"labels,omitempty" doc:"Labels of a new node."`
+	Taints []string          `json:"taints,omitempty" doc:"Taints of a new node: KEY=VALUE:EFFECT." maxItems:"64"`
 }
 
 // Has says whether the node has a role.
@@ -157,6 +160,8 @@ func (r Rules) node(at string, n Node) []Finding {
 			out = append(out, wrong(at+"."+f.field, "node-empty", "field", f.field, "name", n.Name))
 		}
 	}
+	_, more := n.settings(at)
+	out = append(out, more...)
 	seen := map[string]bool{}
 	for _, role := range n.Roles {
 		switch {
@@ -204,6 +209,9 @@ func (r Rules) Update(was, now []Node, server string) []Finding {
 		if n.Name != o.Name && n.Name != "" {
 			out = append(out, wrong(at+".name", "renamed", "name", o.Name, "new", n.Name))
 		}
+		if n.relabels(o) {
+			out = append(out, wrong(at+".labels", "labels-changed", "name", o.Name))
+		}
 		if !sameRoles(o.Roles, n.Roles) && len(n.Roles) > 0 {
 			lost := func(x string) bool { return o.Has(x) && !n.Has(x) }
 			kept := !slices.ContainsFunc([]string{ControlPlane, Etcd}, lost)
@@ -239,6 +247,12 @@ func Of(c *config.Cluster) []Node {
 	var out []Node
 	for _, n := range c.Nodes {
 		x := Node{Name: n.Name, Address: n.IP.String(), Arch: n.Arch, Port: n.Port, Roles: []string{}}
+		if s := c.Eggo.Nodes[n.Name]; len(s.Labels)+len(s.Taints) > 0 {
+			x.Labels = s.Labels
+			for _, t := range s.Taints {
+				x.Taints = append(x.Taints, t.String())
+			}
+		}
 		for _, r := range n.Roles {
 			if word := word(r); word != "" {
 				x.Roles = append(x.Roles, word)

@@ -45,6 +45,10 @@ func TestCreate(t *testing.T) {
 		{"C2 address", func(c *Cluster) { c.Nodes[1].Address = "" }, "nodes[1].address node-empty"},
 		{"C2 roles", func(c *Cluster) { c.Nodes = append(c.Nodes, node("x", "192.0.2.3")) },
 			"nodes[2].roles node-empty"},
+		{"a label", func(c *Cluster) { c.Nodes[1].Labels = map[string]string{"bad label": "x"} },
+			"nodes[1].labels label"},
+		{"a taint", func(c *Cluster) { c.Nodes[1].Taints = []string{"a=b:NoSchedule", "a=b"} },
+			"nodes[1].taints[1] taint"},
 		{"C3", func(c *Cluster) { c.Nodes[0].Roles = append(c.Nodes[0].Roles, Worker) }, "nodes[0].roles exclusive"},
 		{"C4 etcd alone", func(c *Cluster) { c.Nodes = append(c.Nodes, node("e", "192.0.2.3", Etcd)) },
 			"nodes[2].roles alone"},
@@ -189,5 +193,34 @@ func TestDeploy(t *testing.T) {
 	}
 	if _, err := node("x", "nowhere").Config(); err == nil {
 		t.Error("no address")
+	}
+}
+
+// Labels and taints of a new node are in its deploy.yaml; those of one that is there are not changed in silence.
+func TestLabelsAndTaints(t *testing.T) {
+	c := right()
+	c.Bundles = map[string]string{"amd64": "/b.tar.gz"}
+	c.Nodes[1].Labels = map[string]string{"disk": "ssd"}
+	c.Nodes[1].Taints = []string{"only=batch:NoSchedule"}
+	text, list, err := Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
+	if err != nil || len(list) > 0 {
+		t.Fatal(said(list), err)
+	}
+	made, problems := config.Load(text, "/deploy.yaml")
+	if made == nil {
+		t.Fatal(problems)
+	}
+	was := Of(made)
+	if i := slices.IndexFunc(was, func(n Node) bool { return n.Name == "w1" }); was[i].Labels["disk"] != "ssd" ||
+		!slices.Equal(was[i].Taints, []string{"only=batch:NoSchedule"}) {
+		t.Errorf("%s", text)
+	}
+	now := []Node{c.Nodes[0], node("w1", "192.0.2.2", Worker)}
+	if got := said(Rules{}.Update(was, now, "")); len(got) > 0 {
+		t.Error(got)
+	}
+	now[1].Labels = map[string]string{"disk": "hdd"}
+	if got := said(Rules{}.Update(was, now, "")); !slices.Equal(got, []string{"nodes[1].labels labels-changed"}) {
+		t.Error(got)
 	}
 }

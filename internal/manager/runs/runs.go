@@ -265,7 +265,7 @@ func (r *Runner) update(ctx context.Context, rec manager.Record, w Wanted, p Par
 	case len(o.Runs) >= mostRuns:
 		return nil, event.NewFault(event.ClassFailed, "manager.endless", nil, "cluster", rec.Name)
 	case len(join) > 0:
-		return request.Join{Common: own, Nodes: join}, nil
+		return request.Join{Common: own, Nodes: join, Settings: settings(join, w.Nodes)}, nil
 	case len(gone) > 0:
 		d := request.Delete{Common: own, Names: gone, Drain: request.DrainTimeout, Force: p.Force, Purge: p.Purge}
 		if p.Drain > 0 {
@@ -289,7 +289,7 @@ func (r *Runner) Planned(ctx context.Context, cluster string, nodes []profile.No
 	case err != nil:
 		return nil, err
 	case len(join) > 0:
-		return request.Join{Common: request.OfCluster(cluster), Nodes: join}, nil
+		return request.Join{Common: request.OfCluster(cluster), Nodes: join, Settings: settings(join, nodes)}, nil
 	case len(gone) > 0:
 		return request.Delete{Common: request.OfCluster(cluster), Names: gone, Drain: request.DrainTimeout}, nil
 	}
@@ -316,6 +316,24 @@ func difference(c *config.Cluster, wanted []profile.Node) (join []config.Node, g
 		}
 	}
 	return join, gone, nil
+}
+
+// settings are labels and taints of the nodes that join, by address.
+func settings(join []config.Node, wanted []profile.Node) map[string]config.NodeSettings {
+	var out map[string]config.NodeSettings
+	for _, n := range wanted {
+		x, err := n.Config()
+		s := n.Settings()
+		if err != nil || len(s.Labels)+len(s.Taints) == 0 ||
+			!slices.ContainsFunc(join, func(j config.Node) bool { return j.IP == x.IP }) {
+			continue
+		}
+		if out == nil {
+			out = map[string]config.NodeSettings{}
+		}
+		out[x.IP.String()] = s
+	}
+	return out
 }
 
 // Attach implements manager.Runner.
