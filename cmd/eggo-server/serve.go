@@ -31,6 +31,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/manager/upkeep"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/page"
 	"github.com/eggo-k8s/eggo/internal/server"
 )
 
@@ -122,9 +123,18 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	defer m.Close()
 	defer lookAfter(ctx, &upkeep.Upkeep{Plan: o.upkeep, Clusters: m, Files: runner, Clock: clock{}, Report: report})()
 	shared := deps(o.state) // connections are counted over all
+	rules := profile.Rules{Shared: o.shared, Own: own()}
+	site, err := page.New(page.Options{Rules: rules, Access: accounts, Dir: runner.Dir, Usual: runner.Usual,
+		Bundles: o.bundles, Version: buildVersion(),
+		Open: func(ctx context.Context, cluster, run string) (page.Log, error) {
+			return runner.Log(ctx, cluster, run)
+		}})
+	if err != nil {
+		return err
+	}
 	handler := server.New(server.Options{
-		Manager: m, Runs: runner, Access: accounts, Bundles: o.bundles, Version: buildVersion(),
-		Rules: profile.Rules{Shared: o.shared, Own: own()}, Deps: func() operation.Deps { return shared },
+		Manager: m, Runs: runner, Access: accounts, Bundles: o.bundles, Version: buildVersion(), Page: site.Handler,
+		Rules: rules, Deps: func() operation.Deps { return shared },
 		More: func(api huma.API) { routes.Register(api, accounts, identity != nil) },
 	})
 	listener, err := listen.Listen(ctx, o.address, certs)

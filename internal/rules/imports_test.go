@@ -68,6 +68,10 @@ var dependencies = map[string][]string{
 	"internal/manager": {"internal/event"},
 	"internal/server": {"internal/access", "internal/problem", "internal/manager", "internal/operation", "internal/pki",
 		"internal/event"},
+	// a client of the API in its process; logs are reduced and said as on a terminal
+	"internal/page": {"internal/access", "internal/account", "internal/backend", "internal/bundle", "internal/config",
+		"internal/draft", "internal/machines", "internal/manager", "internal/problem", "internal/report",
+		"internal/runstate", "internal/server", "internal/event", "internal/i18n"},
 	"internal/problem": {"internal/event", "internal/i18n"},
 	"internal/listen":  {"internal/event", "internal/problem"},
 	"internal/account": {"internal/access", "internal/database", "internal/problem", "internal/event"},
@@ -154,7 +158,7 @@ var more = map[string][]string{
 	"internal/manager/profile": {"internal/config", "internal/bundle"},
 	"internal/manager/records": {"internal/database"},
 	"internal/manager/runs": {"internal/config", "internal/journal", "internal/operation", "internal/operation/request",
-		"internal/operation/store", "internal/pki"},
+		"internal/operation/store", "internal/pki", "internal/runstate"},
 	"internal/manager/upkeep":  {"internal/operation/request", "internal/pki"},
 	"internal/backend":         {"internal/operation/request"},
 	"internal/bundle/build":    {"assets"}, // the default spec's keyring

@@ -43,6 +43,8 @@ type Options struct {
 	Version string
 	// More adds the routes of others, such as those of accounts; nil: none.
 	More func(huma.API)
+	// Page gives the web page over the routes; nil: there is none.
+	Page func(api http.Handler) http.Handler
 }
 
 // Server has the routes.
@@ -69,9 +71,15 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	unknown := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, event.NewFault(event.ClassUsage, "api.no-route", nil, "path", r.URL.Path))
 	})
+	if o.Page == nil {
+		mux.Handle("/", unknown)
+	} else {
+		mux.Handle("/api/", unknown)
+		mux.Handle("/", o.Page(mux))
+	}
 	return speaking(o.Access.Identify(s.replies.once(mux)))
 }
 

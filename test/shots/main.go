@@ -22,6 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+	"github.com/eggo-k8s/eggo/test/story"
 )
 
 // shot is a picture: a run at a moment, and the keys that lead to the screen.
@@ -68,7 +69,7 @@ func run(out string, fonts []string, only string) error {
 	if err != nil {
 		return err
 	}
-	list, err := recorded()
+	list, err := story.Recorded()
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (r *reel) Abort() error                        { return nil }
 // screen plays the run up to the moment and presses the keys.
 func (s shot) screen(list []event.Record, lang i18n.Lang, dark bool) (string, error) {
 	if s.more > 0 {
-		list = many(list, s.more)
+		list = story.Many(list, s.more)
 	}
 	began := list[0].Time
 	now := list[len(list)-1].Time
@@ -183,7 +184,7 @@ func (s shot) screen(list []event.Record, lang i18n.Lang, dark bool) (string, er
 		before = append(before, r)
 	}
 	if s.fails {
-		before = append(before, full(before[len(before)-1], cmp.Or(s.host, pattern))...)
+		before = append(before, story.Full(before[len(before)-1], cmp.Or(s.host, story.Pattern))...)
 	}
 	feed := &reel{list: before, logs: logs}
 	page := runview.New(backend.Board{Feed: feed, Control: feed, NodeLog: func(host string) (backend.NodeLog, error) {
@@ -208,28 +209,6 @@ func (s shot) screen(list []event.Record, lang i18n.Lang, dark bool) (string, er
 		app.View()
 	}
 	return app.View().Content, nil
-}
-
-// full is the failure of a machine whose disk is full.
-func full(r event.Record, host string) []event.Record {
-	step := "infrastructure.packages/" + host
-	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "100", "command",
-		"apt-get install -y --no-install-recommends containerd runc conntrack socat").On(host)
-	f.Cause = "E: Sub-process /usr/bin/dpkg returned an error code (1)"
-	var out []event.Record
-	add := func(e event.Event) {
-		r.Seq++
-		out = append(out, event.Record{Seq: r.Seq, Time: r.Time, Event: e})
-	}
-	for _, l := range []string{"Preparing to unpack .../09-containerd_1.6.20~ds1-1+deb12u1_amd64.deb ...",
-		"Unpacking containerd (1.6.20~ds1-1+deb12u1) ...",
-		"dpkg: error processing archive 09-containerd_1.6.20~ds1-1+deb12u1_amd64.deb (--unpack):",
-		" cannot copy extracted data for './usr/bin/containerd': No space left on device",
-		"Errors were encountered while processing:", "E: Sub-process /usr/bin/dpkg returned an error code (1)"} {
-		add(event.Output{Host: host, Step: step, Stream: "stderr", Line: l})
-	}
-	add(event.StepAsked{Step: step, Try: 1, Fault: *f})
-	return out
 }
 
 // do runs a command and what comes of it, but for what is meant for a terminal.

@@ -106,7 +106,7 @@ func (b *Board) Trouble(s *runstate.State, now time.Time) bool {
 	views := b.views(s, now)
 	b.settle(views)
 	for i := range views {
-		if k := (b.Cursor + 1 + i) % len(views); views[k].rank < rankFine {
+		if k := (b.Cursor + 1 + i) % len(views); views[k].rank < runstate.RankFine {
 			b.Cursor = k
 			return true
 		}

@@ -16,7 +16,7 @@ import (
 // view is what the board shows of one machine.
 type view struct {
 	host  *runstate.Host
-	rank  int // those in trouble first
+	rank  runstate.Rank // those in trouble first
 	glyph string
 	style widget.Ink
 	state string // its name, the same in every language
@@ -30,26 +30,12 @@ type view struct {
 	part  float64        // of the machine's steps
 }
 
-// Ranks: trouble is drawn before work, work before rest.
-const (
-	rankAsked = iota
-	rankFailed
-	rankBlocked
-	rankLost
-	rankRetry
-	rankFine
-)
-
-// retryLong is the pause before a next try from which on it counts as trouble: those that ask every second whether
-// something is there yet are not in any.
-const retryLong = 5 * time.Second
-
 // views of all machines, in the order in which they are drawn: trouble first, else as planned, so that nothing jumps
 // about while all is well.
 func (b *Board) views(s *runstate.State, now time.Time) []view {
 	out := make([]view, 0, len(s.Hosts))
 	for _, h := range s.Hosts {
-		if h.Name == "" && h.Total == 0 {
+		if !h.Shown() {
 			continue
 		}
 		if v := b.view(s, h, now); b.fits(v) {
@@ -64,7 +50,7 @@ func (b *Board) views(s *runstate.State, now time.Time) []view {
 func (b *Board) count(s *runstate.State) int {
 	n := 0
 	for _, h := range s.Hosts {
-		if h.Name != "" || h.Total > 0 {
+		if h.Shown() {
 			n++
 		}
 	}
@@ -72,46 +58,23 @@ func (b *Board) count(s *runstate.State) int {
 }
 
 func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
-	g := b.Theme.Glyphs
-	v := view{host: h, rank: rankFine, step: h.Doing()}
+	v := view{host: h, step: h.Doing()}
 	if h.Total > 0 {
 		v.part = float64(h.Ended) / float64(h.Total)
-	}
-	set := func(rank int, glyph string, style widget.Ink, state string) {
-		v.rank, v.glyph, v.style, v.state, v.word = rank, glyph, style, state, b.P.T("ui.state."+state)
-		v.short = v.word
-		if key := "ui.state.short." + state; b.P.Has(key) {
-			v.short = b.P.T(key)
-		}
 	}
 	if len(h.Active) > 0 {
 		v.since = now.Sub(v.step.Since())
 	}
 	over := s.Ended != nil
-	asked := askedStep(h)
-	switch o := h.Outcome(); {
-	case asked != nil:
-		set(rankAsked, g.Ignored, b.Theme.Bad, "asked")
-		v.step = asked
-	case o == event.Failed || o == event.Unknown:
-		set(rankFailed, g.Failed, b.Theme.Bad, "failed")
-		v.step = cmp.Or(failedStep(s, h.Name), v.step)
-	case o == event.Blocked:
-		set(rankBlocked, g.Blocked, b.Theme.Warn, "blocked")
-	case h.Connection == "lost" && !over:
-		set(rankLost, g.Ignored, b.Theme.Warn, "lost")
-	case v.step != nil && v.step.Running() && v.step.Delay >= retryLong:
-		set(rankRetry, g.Ignored, b.Theme.Warn, "retry")
-	case o == event.Interrupted:
-		set(rankFine, g.Stopped, b.Theme.Warn, "stopped")
-	case len(h.Active) > 0:
-		set(rankFine, g.Running, b.Theme.Busy, "running")
-	case h.Total > 0 && h.Ended == h.Total:
-		set(rankFine, g.OK, b.Theme.Good, "done")
-	default:
-		set(rankFine, g.Waiting, b.Theme.Idle, "waiting")
+	at := s.Standing(h)
+	v.rank, v.state, v.step = at.Rank, at.State, at.Step
+	v.glyph, v.style = b.mark(at.State)
+	v.word = b.P.T("ui.state." + at.State)
+	v.short = v.word
+	if key := "ui.state.short." + at.State; b.P.Has(key) {
+		v.short = b.P.T(key)
 	}
-	if x, ok := b.Usual.Silent(h, now); ok && !over && v.rank == rankFine {
+	if x, ok := b.Usual.Silent(h, now); ok && !over && v.rank == runstate.RankFine {
 		v.style = b.Theme.Warn
 		step, since, quiet := b.P.Msg(x.Step.Title), report.Short(x.Since), report.Short(x.Quiet)
 		v.stall, v.brief = b.P.T("ui.stall", "step", step, "since", quiet),
@@ -130,24 +93,26 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 	return v
 }
 
-// askedStep is the step of the machine that waits for a decision, nil if none does.
-func askedStep(h *runstate.Host) *runstate.Step {
-	for _, st := range h.Active {
-		if st.Asked {
-			return st
-		}
+// mark is how a state is marked.
+func (b *Board) mark(state string) (glyph string, style widget.Ink) {
+	t, g := b.Theme, b.Theme.Glyphs
+	switch state {
+	case "asked":
+		return g.Ignored, t.Bad
+	case "failed":
+		return g.Failed, t.Bad
+	case "blocked":
+		return g.Blocked, t.Warn
+	case "lost", "retry":
+		return g.Ignored, t.Warn
+	case "stopped":
+		return g.Stopped, t.Warn
+	case "running":
+		return g.Running, t.Busy
+	case "done":
+		return g.OK, t.Good
 	}
-	return nil
-}
-
-// failedStep is the newest failure on the machine.
-func failedStep(s *runstate.State, host string) *runstate.Step {
-	for _, f := range slices.Backward(s.Failures) {
-		if f.Step.Host == host && f.Step.Outcome != event.Ignored {
-			return f.Step
-		}
-	}
-	return nil
+	return g.Waiting, t.Idle
 }
 
 // name of the machine for people.
@@ -259,7 +224,7 @@ func round(n float64) string {
 // another step printed is none of its: below its title that would be false.
 func (b *Board) words(v view, n int) []string {
 	var out []string
-	if v.rank <= rankFailed && v.step != nil && v.step.Fault != nil {
+	if v.rank <= runstate.RankFailed && v.step != nil && v.step.Fault != nil {
 		out = b.why(v)
 		return out[:min(n, len(out))]
 	}

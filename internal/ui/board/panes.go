@@ -157,7 +157,7 @@ func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int
 	t, g := b.Theme, b.Theme.Glyphs
 	edge := t.Border
 	switch {
-	case v.rank <= rankFailed:
+	case v.rank <= runstate.RankFailed:
 		edge = t.Bad
 	case on:
 		edge = t.Edge
@@ -218,7 +218,7 @@ func (b *Board) card(s *runstate.State, v view, on bool, one, two *widget.Line, 
 		what = v.brief
 	default:
 		what = b.doing(v)
-		if v.rank <= rankFailed {
+		if v.rank <= runstate.RankFailed {
 			if w := b.words(v, 1); len(w) > 0 {
 				what = w[0]
 			}
@@ -304,7 +304,7 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles, digits 
 		switch {
 		case v.stall != "":
 			what = v.brief
-		case v.rank <= rankFailed:
+		case v.rank <= runstate.RankFailed:
 			what = words[0]
 		default:
 			what += "  " + words[len(words)-1]

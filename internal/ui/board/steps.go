@@ -52,7 +52,7 @@ func (b *Board) steps(s *runstate.State, now time.Time, v view, w, h int) []stri
 
 // stepList are the steps of a machine in lines of w cells, h at most: so many that have ended, and those that run.
 func (b *Board) stepList(s *runstate.State, now time.Time, v view, w, h, past int) []string {
-	failed := v.rank <= rankFailed && v.step != nil
+	failed := v.rank <= runstate.RankFailed && v.step != nil
 	if len(v.host.Active) == 0 && !failed {
 		past = h
 		if v.host.Ended < v.host.Total && s.Ended == nil {
@@ -84,7 +84,7 @@ func (b *Board) said(v view, w, h int) []string {
 	switch {
 	case st == nil || h <= 0:
 		return nil
-	case v.rank <= rankFailed, st.Running() && st.Delay >= retryLong && st.Fault != nil:
+	case v.rank <= runstate.RankFailed, st.Running() && st.Delay >= runstate.RetryLong && st.Fault != nil:
 		return b.wrong(v, w, h)
 	case len(v.host.Active) == 0 && v.host.Ended < v.host.Total: // it waits for others, and so it says nothing
 		return nil
@@ -206,7 +206,7 @@ func (b *Board) stepMark(st *runstate.Step, now time.Time) (glyph string, style,
 		glyph, style, text = t.Glyphs.Ignored, t.Bad, t.Text
 	case st.Try == 0:
 		glyph, style, text = t.Glyphs.Waiting, t.Idle, t.Dim
-	case st.Delay >= retryLong && st.Pause.After(now):
+	case st.Delay >= runstate.RetryLong && st.Pause.After(now):
 		glyph, style, text = t.Glyphs.Ignored, t.Warn, t.Text
 		right = b.P.T("ui.step.again", "time", ticking(st.Pause.Sub(now)))
 	default:

@@ -231,7 +231,7 @@ func (b *Board) came(s *runstate.State, st *runstate.Step, now time.Time) (strin
 	switch {
 	case st.Asked:
 		return b.P.T("ui.state.asked"), t.Bad
-	case st.Outcome == "" && st.Try > 0 && st.Delay >= retryLong && st.Pause.After(now):
+	case st.Outcome == "" && st.Try > 0 && st.Delay >= runstate.RetryLong && st.Pause.After(now):
 		return b.P.T("ui.step.again", "time", ticking(st.Pause.Sub(now))), t.Warn
 	case st.Outcome == "" && st.Try > 0:
 		if x := transferOf(s, st); x != nil {

@@ -1,0 +1,270 @@
+package page
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/account/routes"
+	"github.com/eggo-k8s/eggo/internal/problem"
+	"github.com/eggo-k8s/eggo/internal/server"
+)
+
+// everyCluster reads the clusters that the reader may see.
+func (p *Page) everyCluster(v *visit) ([]server.Cluster, error) {
+	var out []server.Cluster
+	for after := ""; ; {
+		var page struct {
+			Clusters []server.Cluster `json:"clusters"`
+			Next     string           `json:"next"`
+		}
+		if err := p.get(v, "/clusters?limit=500&after="+url.QueryEscape(after), &page); err != nil {
+			return nil, err
+		}
+		out = append(out, page.Clusters...)
+		if after = page.Next; after == "" {
+			return out, nil
+		}
+	}
+}
+
+// row is a cluster in the list.
+type row struct {
+	server.Cluster
+	ID       string // of its part on the page
+	Planes   int
+	Workers  int
+	Trouble  bool
+	Run      string // what goes on, or went on last
+	Busy     bool
+	Doing    *server.Operation
+	Versions string
+}
+
+func rowOf(c server.Cluster) row {
+	r := row{Cluster: c, ID: "c-" + c.Name, Trouble: c.State == "Unavailable" || c.State == "Unreachable"}
+	for _, n := range c.Nodes {
+		if n.Has("controlplane") {
+			r.Planes++
+		}
+		if n.Has("worker") {
+			r.Workers++
+		}
+	}
+	r.Busy, r.Doing = c.Operation != nil, cmp.Or(c.Operation, c.Last)
+	if r.Doing != nil && len(r.Doing.Runs) > 0 {
+		r.Run = r.Doing.Runs[len(r.Doing.Runs)-1]
+	}
+	return r
+}
+
+// rank orders the list: trouble, work, rest.
+func (r row) rank() int {
+	switch {
+	case r.Trouble:
+		return 0
+	case r.Busy:
+		return 1
+	}
+	return 2
+}
+
+// clusterList is the list as it is drawn.
+type clusterList struct {
+	Rows   []row
+	Counts map[string]int
+	Create bool
+}
+
+func (p *Page) clusterRows(v *visit) (clusterList, error) {
+	all, err := p.everyCluster(v)
+	if err != nil {
+		return clusterList{}, err
+	}
+	out := clusterList{Counts: map[string]int{"all": len(all)}, Create: v.may(access.Administer, "")}
+	for _, c := range all {
+		r := rowOf(c)
+		out.Rows = append(out.Rows, r)
+		out.Counts[[]string{"trouble", "busy", "ready"}[r.rank()]]++
+	}
+	slices.SortStableFunc(out.Rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), strings.Compare(a.Name, b.Name))
+	})
+	return out, nil
+}
+
+// clusters is the first page.
+func (p *Page) clusters(v *visit) error {
+	list, err := p.clusterRows(v)
+	if err != nil {
+		return err
+	}
+	p.render(v, http.StatusOK, "clusters", v.p.T("page.clusters"), list)
+	return nil
+}
+
+// clustersLive sends the list as it changes.
+func (p *Page) clustersLive(v *visit) error {
+	return p.stream(v, slow, func() (parts, error) {
+		list, err := p.clusterRows(v)
+		if err != nil {
+			return parts{}, err
+		}
+		out := parts{order: map[string][]string{"clusters": {}}}
+		for _, r := range list.Rows {
+			if err := p.add(v.lang, &out, r.ID, "clusters", "cluster-row", r); err != nil {
+				return out, err
+			}
+			out.order["clusters"] = append(out.order["clusters"], r.ID)
+		}
+		return out, p.add(v.lang, &out, "counts", "", "cluster-counts", list)
+	})
+}
+
+// overview is the page of a cluster.
+type overview struct {
+	row
+	Status    []server.NodeStatus
+	StatusBad *problem.Problem // why the API server was not asked, or did not answer
+	RunTable  runList
+	Snapshots []server.Snapshot
+	Bundles   []server.Bundle
+	Operate   bool
+	Admin     bool
+}
+
+// said gives a problem of the API; other errors are passed on.
+func said(err error) (*problem.Problem, error) {
+	var p *problem.Problem
+	if errors.As(err, &p) {
+		return p, nil
+	}
+	return nil, err
+}
+
+func (p *Page) oneCluster(v *visit, name string) (row, error) {
+	var c server.Cluster
+	err := p.get(v, in(name, ""), &c)
+	return rowOf(c), err
+}
+
+// cluster is the page of one.
+func (p *Page) cluster(v *visit) error {
+	name := v.r.PathValue("cluster")
+	r, err := p.oneCluster(v, name)
+	if err != nil {
+		return err
+	}
+	o := overview{row: r, Operate: v.may(access.Operate, name), Admin: v.may(access.Administer, name)}
+	if o.Ready {
+		var list struct {
+			Nodes []server.NodeStatus `json:"nodes"`
+		}
+		if o.StatusBad, err = said(p.get(v, in(name, "/nodes"), &list)); err != nil {
+			return err
+		}
+		o.Status = list.Nodes
+	}
+	var runs struct {
+		Runs []server.Run `json:"runs"`
+	}
+	if _, err := said(p.get(v, in(name, "/runs?limit=8"), &runs)); err != nil {
+		return err
+	}
+	var snapshots struct {
+		Snapshots []server.Snapshot `json:"snapshots"`
+	}
+	if _, err := said(p.get(v, in(name, "/snapshots"), &snapshots)); err != nil {
+		return err
+	}
+	o.RunTable, o.Snapshots = runList{Cluster: name, Rows: runRows(name, runs.Runs)}, snapshots.Snapshots
+	if o.Operate {
+		if o.Bundles, err = p.bundles(v); err != nil {
+			return err
+		}
+	}
+	p.render(v, http.StatusOK, "cluster", name, o)
+	return nil
+}
+
+// bundles are those in the server's directory that can be read.
+func (p *Page) bundles(v *visit) ([]server.Bundle, error) {
+	var list struct {
+		Bundles []server.Bundle `json:"bundles"`
+	}
+	if _, err := said(p.get(v, "/bundles", &list)); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Bundles, func(b server.Bundle) bool { return b.Fault != nil }), nil
+}
+
+// clusterLive sends the state of a cluster as it changes.
+func (p *Page) clusterLive(v *visit) error {
+	return p.stream(v, slow, func() (parts, error) {
+		r, err := p.oneCluster(v, v.r.PathValue("cluster"))
+		if err != nil {
+			return parts{}, err
+		}
+		o := overview{row: r, Operate: v.may(access.Operate, r.Name), Admin: v.may(access.Administer, r.Name)}
+		var out parts
+		return out, p.add(v.lang, &out, "state", "", "cluster-state", o)
+	})
+}
+
+// runList is runs of a cluster.
+type runList struct {
+	Cluster string
+	Rows    []runRow
+	Next    string
+}
+
+// runRow is one of them.
+type runRow struct {
+	Cluster string
+	Run     server.Run
+}
+
+func runRows(cluster string, list []server.Run) (out []runRow) {
+	for _, r := range list {
+		out = append(out, runRow{cluster, r})
+	}
+	return out
+}
+
+func (p *Page) runs(v *visit) error {
+	name := v.r.PathValue("cluster")
+	var page struct {
+		Runs []server.Run `json:"runs"`
+		Next string       `json:"next"`
+	}
+	err := p.get(v, in(name, "/runs?limit=100&after="+url.QueryEscape(v.r.URL.Query().Get("after"))), &page)
+	if err != nil {
+		return err
+	}
+	p.render(v, http.StatusOK, "runs", v.p.T("page.runs.of", "cluster", name), runList{name, runRows(name, page.Runs),
+		page.Next})
+	return nil
+}
+
+// login is where one logs in, or creates the first administrator.
+func (p *Page) login(v *visit) error {
+	var m routes.Methods
+	if err := p.get(v, "/login", &m); err != nil {
+		return err
+	}
+	body := struct {
+		routes.Methods
+		Next string
+	}{m, "/"}
+	// a path of this server alone: nobody is led elsewhere
+	if u, err := url.Parse(v.r.URL.Query().Get("next")); err == nil && u.Host == "" && u.Scheme == "" &&
+		strings.HasPrefix(u.Path, "/") && !strings.HasPrefix(u.Path, "//") && !strings.Contains(u.Path, "\\") {
+		body.Next = u.String()
+	}
+	p.render(v, http.StatusOK, "login", v.p.T("page.login"), body)
+	return nil
+}

@@ -1,0 +1,186 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/runstate"
+)
+
+// hubs are the runs that somebody watches: each log is read and reduced once, and drawn once in each language, however
+// many watch it.
+type hubs struct {
+	page *Page
+	mu   sync.Mutex
+	all  map[hubKey]*hub
+}
+
+type hubKey struct{ cluster, run string }
+
+// hub is a run that is watched.
+type hub struct {
+	key     hubKey
+	viewers int // guarded by hubs.mu
+
+	mu    sync.Mutex
+	log   Log
+	err   error // why the log cannot be read
+	state *runstate.State
+	usual runstate.History
+	read  time.Time // when the log was read last
+	over  bool
+	at    moment
+	drawn map[i18n.Lang]parts // of the whole run, at the moment
+}
+
+// moment is what a drawing depends on.
+type moment struct {
+	seq    uint64
+	second int64
+	over   bool
+}
+
+// enter gives the hub of a run, which the caller leaves.
+func (h *hubs) enter(ctx context.Context, cluster, run string) (*hub, error) {
+	key := hubKey{cluster, run}
+	h.mu.Lock()
+	if h.all == nil {
+		h.all = map[hubKey]*hub{}
+	}
+	x := h.all[key]
+	if x == nil {
+		x = &hub{key: key, state: runstate.New()}
+		h.all[key] = x
+	}
+	x.viewers++
+	h.mu.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.log == nil && x.err == nil {
+		x.log, x.err = h.page.Open(context.WithoutCancel(ctx), cluster, run)
+		if x.err == nil && h.page.Usual != nil {
+			x.usual = h.page.Usual(ctx, cluster, run)
+		}
+	}
+	if x.err != nil {
+		h.leave(x)
+		return nil, x.err
+	}
+	return x, nil
+}
+
+// leave closes the log when nobody watches the run any more.
+func (h *hubs) leave(x *hub) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if x.viewers--; x.viewers > 0 {
+		return
+	}
+	delete(h.all, x.key)
+	if x.log != nil {
+		x.log.Close()
+	}
+}
+
+// catchUp reads what has come. The hub is locked.
+func (x *hub) catchUp(now time.Time) {
+	if x.over || now.Sub(x.read) < fast/2 && !x.read.IsZero() {
+		return
+	}
+	x.read = now
+	alive := x.log.Alive() // before the log is read: what was written until it ended is read, too
+	for {
+		r, err := x.log.Next()
+		if err != nil {
+			x.over = x.state.Ended != nil || !alive || !errors.Is(err, io.EOF)
+			return
+		}
+		x.state.Apply(r)
+	}
+}
+
+// board draws the run as it is now, and the node that is looked at.
+func (x *hub) board(p *Page, b boardOf) (parts, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := p.Now()
+	x.catchUp(now)
+	b.usual, b.now, b.live = x.usual, now, !x.over
+	// What is said of time, such as that a node is silent, changes without an event.
+	at := moment{x.state.Seq, now.Unix(), x.over}
+	if x.over {
+		at.second = 0
+	}
+	if at != x.at || x.drawn == nil {
+		x.at, x.drawn = at, map[i18n.Lang]parts{}
+	}
+	whole, is := x.drawn[b.lang]
+	if !is {
+		var err error
+		if whole, err = p.drawBoard(x.state, b); err != nil {
+			return parts{}, err
+		}
+		x.drawn[b.lang] = whole
+	}
+	whole.over, whole.now = x.over, b.clock(x.state).UnixMilli()
+	return p.withNode(x.state, b, whole)
+}
+
+// replayed plays a run again for one viewer, from a record on.
+type replayed struct {
+	log   Log
+	play  *backend.Replay
+	state *runstate.State
+	err   error
+}
+
+func newReplay(log Log, from uint64, speed float64, now func() time.Time) *replayed {
+	r := &replayed{log: log, state: runstate.New()}
+	r.play = backend.NewReplay(log, min(64, max(0.25, speed)), now)
+	for from > r.state.Seq { // what was seen already
+		rec, err := log.Next()
+		if err != nil {
+			break
+		}
+		r.state.Apply(rec)
+	}
+	return r
+}
+
+// board draws the replay as it is now.
+func (r *replayed) board(p *Page, b boardOf) (parts, error) {
+	list, err := r.play.Take(5000)
+	for _, rec := range list {
+		r.state.Apply(rec)
+	}
+	clock := r.play.Clock()
+	if clock.IsZero() {
+		clock = r.state.Now
+	}
+	b.now, b.replay, b.live = clock, true, err == nil
+	whole, drawn := p.drawBoard(r.state, b)
+	if drawn != nil {
+		return parts{}, drawn
+	}
+	whole.over, whole.now = errors.Is(err, io.EOF), b.clock(r.state).UnixMilli()
+	return p.withNode(r.state, b, whole)
+}
+
+// lines gives what a node has printed by now, as text.
+func lines(log Log, host string, yield func(event.Record, event.Output)) {
+	for {
+		r, err := log.Next()
+		if err != nil {
+			return
+		}
+		if o, is := r.Event.(event.Output); is && o.Host == host {
+			yield(r, o)
+		}
+	}
+}

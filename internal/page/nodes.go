@@ -1,0 +1,151 @@
+package page
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server"
+)
+
+// nodeTable is nodes as they were understood.
+type nodeTable struct {
+	Nodes []profile.Node
+	// Joins and Gone: the addresses of those that are new, and those that are removed.
+	Joins []string
+	Gone  []profile.Node
+}
+
+// nodesForm is the page on which the nodes of a cluster are changed.
+type nodesForm struct {
+	Name  string
+	Lines string
+	Rows  int
+}
+
+// nodes is the page on which nodes join or are removed.
+func (p *Page) nodes(v *visit) error {
+	name := v.r.PathValue("cluster")
+	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, name); err != nil {
+		return err
+	}
+	r, err := p.oneCluster(v, name)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for _, n := range r.Nodes {
+		lines = append(lines, lineOf(n))
+	}
+	p.render(v, http.StatusOK, "nodes", name, nodesForm{name, strings.Join(lines, "\n") + "\n",
+		min(30, len(lines)+3)})
+	return nil
+}
+
+// lineOf is a node as a line that can be read again.
+func lineOf(n profile.Node) string {
+	where := n.Address
+	if n.Port != 0 && n.Port != 22 {
+		if strings.Contains(where, ":") {
+			where = "[" + where + "]"
+		}
+		where += ":" + strconv.Itoa(n.Port)
+	}
+	out := []string{n.Name, where, strings.Join(n.Roles, ",")}
+	if n.Arch != "" && n.Arch != "amd64" {
+		out = append(out, n.Arch)
+	}
+	return strings.Join(out, " ")
+}
+
+// nodesDraft says what the lines come to: who joins, who is removed, and what is wrong.
+func (p *Page) nodesDraft(v *visit) error {
+	name := v.r.PathValue("cluster")
+	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, name); err != nil {
+		return err
+	}
+	t, err := v.read()
+	if err != nil {
+		return err
+	}
+	r, err := p.oneCluster(v, name)
+	if err != nil {
+		return err
+	}
+	out := checkedForm{Hide: []string{}}
+	for _, f := range p.Rules.Update(r.Nodes, t.Nodes, "") {
+		text, next := v.p.FaultIn("form", f.Fault)
+		out.Wrong = append(out.Wrong, wrong{"nodes", text, next})
+	}
+	out.Wrong = append(out.Wrong, v.rejectedLines(t)...)
+	table := nodeTable{Nodes: t.Nodes}
+	has := func(list []profile.Node, address string) bool {
+		return slices.ContainsFunc(list, func(n profile.Node) bool { return n.Address == address })
+	}
+	for _, n := range t.Nodes {
+		if !has(r.Nodes, n.Address) {
+			table.Joins = append(table.Joins, n.Address)
+		}
+	}
+	for _, n := range r.Nodes {
+		if !has(t.Nodes, n.Address) {
+			table.Gone = append(table.Gone, n)
+		}
+	}
+	out.OK = len(out.Wrong) == 0 && len(table.Joins)+len(table.Gone) > 0
+	out.Count = v.p.T("page.nodes.change.count", "joins", strconv.Itoa(len(table.Joins)), "gone",
+		strconv.Itoa(len(table.Gone)))
+	if len(out.Wrong) > 0 {
+		out.Count = v.p.T("page.new.wrong", "count", strconv.Itoa(len(out.Wrong)))
+	}
+	if out.Nodes, err = p.piece(v.lang, "node-table", table); err != nil {
+		return err
+	}
+	return v.answer(out)
+}
+
+// wantedNodes is the body of a request that sets nodes.
+type wantedNodes struct {
+	Nodes   []profile.Node     `json:"nodes"`
+	Options *server.RunOptions `json:"options,omitempty"`
+}
+
+// nodesPlan is the dry run of the change.
+func (p *Page) nodesPlan(v *visit) error {
+	t, err := v.read()
+	if err != nil {
+		return err
+	}
+	var res struct {
+		Steps    int                  `json:"steps"`
+		Nodes    []server.PlannedNode `json:"nodes"`
+		Findings []server.Finding     `json:"findings"`
+	}
+	path := in(v.r.PathValue("cluster"), "/plan")
+	if err := p.call(v, http.MethodPost, path, wantedNodes{Nodes: t.Nodes}, &res); err != nil {
+		return err
+	}
+	html, err := p.piece(v.lang, "plan", res)
+	if err != nil {
+		return err
+	}
+	return v.answer(map[string]any{"html": html, "ok": true})
+}
+
+// nodesSet begins the change.
+func (p *Page) nodesSet(v *visit) error {
+	t, err := v.read()
+	if err != nil {
+		return err
+	}
+	name := v.r.PathValue("cluster")
+	options := server.RunOptions{OnFailure: t.Options.OnFailure, HostKeys: t.Options.HostKeys,
+		Unsigned: t.Options.Unsigned}
+	if err := p.call(v, http.MethodPut, in(name, ""), wantedNodes{t.Nodes, &options}, nil); err != nil {
+		return err
+	}
+	return v.answer(map[string]string{"go": "/clusters/" + escaped(name)})
+}

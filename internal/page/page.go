@@ -1,0 +1,315 @@
+// Package page is the web page of a server: what the API and the logs of runs have, drawn as HTML in the language of
+// the reader. It is a client of the API in the same process: rights are checked there, and nothing is shown that it
+// does not give. The logs are reduced by runstate and said by i18n, as on a terminal; the scripts of the page only put
+// in place what they are sent.
+package page
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"html/template"
+	"io/fs"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/account/routes"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/problem"
+	"github.com/eggo-k8s/eggo/internal/runstate"
+)
+
+//go:embed all:templates static
+var files embed.FS
+
+// Log is the log of a run, read from its beginning. Next gives io.EOF when there are no more records for now.
+type Log interface {
+	Next() (event.Record, error)
+	// Alive says whether more may come.
+	Alive() bool
+	Close()
+}
+
+// Options of a page.
+type Options struct {
+	// Open opens the log of a run.
+	Open func(ctx context.Context, cluster, run string) (Log, error)
+	// Usual is how long steps took in earlier runs; nil: nobody knows.
+	Usual  func(ctx context.Context, cluster, run string) runstate.History
+	Access access.Control
+	Rules  profile.Rules
+	// Bundles is the directory of bundles, for people to read.
+	Bundles string
+	// Dir is where the files of a new cluster will be.
+	Dir     func(cluster string) string
+	Version string
+	Now     func() time.Time
+}
+
+// Page has the routes.
+type Page struct {
+	Options
+	api    http.Handler
+	pages  map[i18n.Lang]map[string]*template.Template
+	static map[string]asset
+	hubs   hubs
+}
+
+// asset is a file of the page, with the address that it has as long as it does not change.
+type asset struct {
+	kind      string
+	text, zip []byte
+	path      string
+}
+
+// New reads the files of the page.
+func New(o Options) (*Page, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	p := &Page{Options: o, static: map[string]asset{}}
+	p.hubs.page = p
+	err := p.readStatic()
+	if err == nil {
+		p.pages, err = p.parse()
+	}
+	return p, err
+}
+
+// Handler answers the requests of browsers, over the routes of the API. Requests have their caller (access.From).
+func (p *Page) Handler(api http.Handler) http.Handler {
+	p.api = api
+	return p.routes()
+}
+
+// readStatic reads the files of the page, and packs them once. They have one directory, so that they find each other.
+func (p *Page) readStatic() error {
+	list, err := fs.Glob(files, "static/*")
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	for _, name := range list {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		sum.Write(text)
+		packed, err := zipped(text, gzip.BestCompression)
+		if err != nil {
+			return err
+		}
+		p.static[path.Base(name)] = asset{kind: mime.TypeByExtension(path.Ext(name)), text: text, zip: packed}
+	}
+	dir := "/static/" + hex.EncodeToString(sum.Sum(nil)[:6]) + "/"
+	for base, a := range p.static {
+		a.path = dir + base
+		p.static[base] = a
+	}
+	return nil
+}
+
+// routes are those of the page.
+func (p *Page) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	for pattern, h := range map[string]func(*visit) error{
+		"GET /{$}":                                p.clusters,
+		"GET /live":                               p.clustersLive,
+		"GET /new":                                p.create,
+		"POST /new":                               p.created,
+		"POST /new/draft":                         p.draft,
+		"POST /new/check":                         p.checked,
+		"GET /clusters/{cluster}":                 p.cluster,
+		"GET /clusters/{cluster}/live":            p.clusterLive,
+		"GET /clusters/{cluster}/nodes":           p.nodes,
+		"POST /clusters/{cluster}/nodes/draft":    p.nodesDraft,
+		"POST /clusters/{cluster}/nodes/plan":     p.nodesPlan,
+		"POST /clusters/{cluster}/nodes":          p.nodesSet,
+		"GET /clusters/{cluster}/runs":            p.runs,
+		"GET /clusters/{cluster}/runs/{run}":      p.board,
+		"GET /clusters/{cluster}/runs/{run}/live": p.boardLive,
+		"GET /clusters/{cluster}/runs/{run}/log":  p.nodeLog,
+		"GET /account":                            p.account,
+		"GET /users":                              p.users,
+		"GET /audit":                              p.audit,
+		"GET /login":                              p.login,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, h) })
+	}
+	mux.HandleFunc("GET /static/{sum}/{file}", p.asset)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		p.serve(w, r, func(v *visit) error {
+			return event.NewFault(event.ClassUsage, "api.no-route", nil, "path", v.r.URL.Path)
+		})
+	})
+	return mux
+}
+
+// visit is a request of somebody who reads the page.
+type visit struct {
+	w     http.ResponseWriter
+	r     *http.Request
+	p     *i18n.Printer
+	lang  i18n.Lang
+	theme string // light, dark, or "" for what the browser prefers
+	me    routes.Me
+}
+
+// preferences are cookies that no secret is in.
+const (
+	langCookie  = "eggo_lang"
+	themeCookie = "eggo_theme"
+)
+
+// serve answers a request: in the language that the reader chose, and to those alone who have logged in.
+func (p *Page) serve(w http.ResponseWriter, r *http.Request, do func(*visit) error) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Vary", "Cookie, Accept-Language")
+	if prefer(w, r) {
+		return
+	}
+	v := &visit{w: w, r: r, lang: problem.Printer(r.Header.Get("Accept-Language")).Lang()}
+	if c, err := r.Cookie(langCookie); err == nil && (c.Value == "en" || c.Value == "zh") {
+		v.lang = i18n.Lang(c.Value)
+	}
+	if c, err := r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
+		v.theme = c.Value
+	}
+	v.p = i18n.NewPrinter(v.lang)
+	v.r = r.WithContext(problem.Speaking(r.Context(), string(v.lang)))
+	err := p.enter(v)
+	if err == nil {
+		err = do(v)
+	}
+	if err != nil {
+		p.fail(v, err)
+	}
+}
+
+// prefer keeps a language or a theme that was chosen, and leads back to the page without the choice.
+func prefer(w http.ResponseWriter, r *http.Request) bool {
+	q, chosen := r.URL.Query(), false
+	for name, c := range map[string]struct {
+		cookie string
+		values string
+	}{"lang": {langCookie, " en zh "}, "theme": {themeCookie, " light dark auto "}} {
+		value := q.Get(name)
+		if value == "" || !strings.Contains(c.values, " "+value+" ") || r.Method != http.MethodGet {
+			continue
+		}
+		chosen = true
+		q.Del(name)
+		http.SetCookie(w, &http.Cookie{Name: c.cookie, Value: value, Path: "/", MaxAge: 365 * 24 * 3600,
+			SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil, HttpOnly: true})
+	}
+	if chosen {
+		to := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/\\"), RawQuery: q.Encode()}
+		http.Redirect(w, r, to.String(), http.StatusSeeOther)
+	}
+	return chosen
+}
+
+// errLogin: nobody has logged in.
+var errLogin = errors.New("nobody has logged in")
+
+// enter finds out who reads the page. The login page is for all.
+func (p *Page) enter(v *visit) error {
+	if v.r.URL.Path == "/login" {
+		return nil
+	}
+	if _, known := access.From(v.r.Context()); !known {
+		return errLogin
+	}
+	if err := p.get(v, "/me", &v.me); err != nil {
+		return err
+	}
+	if v.me.Reset && v.r.URL.Path != "/account" {
+		http.Redirect(v.w, v.r, "/account", http.StatusSeeOther)
+		return errAnswered
+	}
+	return nil
+}
+
+// errAnswered: the answer was sent.
+var errAnswered = errors.New("answered")
+
+// fail says what is wrong: on a page, or to a script.
+func (p *Page) fail(v *visit, err error) {
+	if errors.Is(err, errAnswered) {
+		return
+	}
+	script := v.r.Method != http.MethodGet || strings.HasSuffix(v.r.URL.Path, "/live")
+	if errors.Is(err, errLogin) {
+		if !script {
+			to := "/login"
+			if v.r.URL.Path != "/" {
+				to += "?next=" + url.QueryEscape(v.r.URL.RequestURI())
+			}
+			http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+			return
+		}
+		err = event.NewFault(event.ClassAuth, "access.unauthenticated", nil)
+	}
+	said := problem.Of(v.p, err)
+	if script {
+		v.r.Header.Set("Accept-Language", string(v.lang))
+		problem.Write(v.w, v.r, said)
+		return
+	}
+	p.render(v, said.Status, "error", v.p.T("page.error.title"), said)
+}
+
+// asset gives a file. Its address changes with it, so that browsers keep it.
+func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
+	a, known := p.static[r.PathValue("file")]
+	if !known || a.path != r.URL.Path {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", a.kind)
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	w.Header().Set("Vary", "Accept-Encoding")
+	if unpacks(r) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(a.zip)
+		return
+	}
+	_, _ = w.Write(a.text)
+}
+
+func unpacks(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") }
+
+// pack packs a text for a browser that can unpack it; nil: it cannot.
+func pack(r *http.Request, text []byte) []byte {
+	if !unpacks(r) {
+		return nil
+	}
+	packed, err := zipped(text, gzip.DefaultCompression)
+	if err != nil {
+		return nil
+	}
+	return packed
+}
+
+func zipped(text []byte, level int) ([]byte, error) {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, level)
+	if err == nil {
+		_, err = z.Write(text)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	return b.Bytes(), err
+}

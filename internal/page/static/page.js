@@ -1,0 +1,237 @@
+// What every page does: requests to the API, filters, keys. The server says all words; nothing is evaluated here.
+const $ = (id) => document.getElementById(id);
+const body = document.body;
+
+// problem shows what the API says is wrong: a sentence, what to do next, and all that is wrong with the request.
+function problem(p, near) {
+  const box = document.createElement('div');
+  box.className = 'problem';
+  const add = (to, name, text) => {
+    const e = document.createElement(name);
+    e.textContent = text;
+    to.append(e);
+    return e;
+  };
+  const first = add(box, 'p', '');
+  add(first, 'strong', p.detail || body.dataset.failed);
+  first.append(' ');
+  if (p.code) add(first, 'code', p.code);
+  if (p.next) add(box, 'p', p.next);
+  if (p.errors && p.errors.length) {
+    const list = add(box, 'ul', '');
+    for (const e of p.errors) add(list, 'li', [e.detail, e.next].filter(Boolean).join(' '));
+  }
+  const place = (near && near.querySelector('.answer')) || $('problem');
+  place.replaceChildren(box);
+  place.scrollIntoView({ block: 'nearest' });
+}
+
+// call sends a request as JSON. The session is a cookie; the server refuses what another site had a browser send.
+async function call(method, path, value) {
+  const headers = { 'Accept-Language': body.dataset.lang };
+  if (value !== undefined) headers['Content-Type'] = 'application/json';
+  if (method === 'POST') headers['Idempotency-Key'] = crypto.randomUUID();
+  let r;
+  try {
+    r = await fetch(path, { method, headers, body: value === undefined ? undefined : JSON.stringify(value) });
+  } catch {
+    throw { detail: body.dataset.lost };
+  }
+  const text = await r.text();
+  if (r.status === 401 && location.pathname !== '/login') {
+    location.href = '/login?next=' + encodeURIComponent(location.pathname + location.search);
+  }
+  let json = null;
+  try { json = JSON.parse(text); } catch { /* a file */ }
+  if (!r.ok) throw json || { detail: body.dataset.failed };
+  return { json, text };
+}
+
+// confirmed asks; where a name is given, it has to be typed.
+function confirmed(text, name) {
+  const box = $('confirm');
+  if (!text || !box) return Promise.resolve(true);
+  $('confirm-text').textContent = text;
+  const label = $('confirm-name'), field = label.querySelector('input'), yes = box.querySelector('[value="yes"]');
+  label.hidden = !name;
+  label.querySelector('span').textContent = name || '';
+  field.value = '';
+  const check = () => { yes.disabled = Boolean(name) && field.value !== name; };
+  field.oninput = check;
+  check();
+  box.returnValue = 'no';
+  box.showModal();
+  return new Promise((done) => box.addEventListener('close', () => done(box.returnValue === 'yes'), { once: true }));
+}
+
+// valuesOf makes the body of a request of the fields of a form.
+export function valuesOf(form) {
+  const out = {};
+  for (const f of form.elements) {
+    if (!f.name) continue;
+    const map = f.closest('[data-map]');
+    const to = map && form.contains(map) ? (out[map.dataset.map] ||= {}) : out;
+    if (f.type === 'checkbox') to[f.name] = f.checked;
+    else if (f.type === 'number') { if (f.value) to[f.name] = Number(f.value); }
+    else if (f.dataset.list !== undefined) to[f.name] = f.value.split(/[,\n]/).map((s) => s.trim()).filter(Boolean);
+    else if (f.dataset.date !== undefined) { if (f.value) to[f.name] = f.value + 'T23:59:59Z'; }
+    else if (f.value || to !== out || f.tagName === 'SELECT' && f.name === 'role') { if (f.value || to === out) to[f.name] = f.value; }
+  }
+  return out;
+}
+
+async function act(from, value) {
+  const [method, path] = from.dataset.api.split(' ', 2);
+  if (!await confirmed(from.dataset.confirm, from.dataset.confirmName)) return;
+  const buttons = from.matches('form') ? from.querySelectorAll('button') : [from];
+  buttons.forEach((b) => { b.disabled = true; });
+  try {
+    const { json, text } = await call(method, path, value);
+    $('problem').replaceChildren();
+    if (from.dataset.save) return save(from.dataset.save, text);
+    if (from.dataset.show) return show(from, json[from.dataset.show]);
+    const then = from.dataset.then || (json && json.go);
+    if (then) location.href = then;
+    else if (!document.querySelector('[data-live]') || from.dataset.then === '' || from.matches('form')) location.reload();
+  } catch (p) {
+    problem(p, from);
+  } finally {
+    buttons.forEach((b) => { b.disabled = false; });
+  }
+}
+
+function save(name, text) {
+  const a = document.createElement('a');
+  a.href = URL.createObjectURL(new Blob([text], { type: 'application/yaml' }));
+  a.download = name;
+  a.click();
+  URL.revokeObjectURL(a.href);
+}
+
+// show shows a secret, once.
+function show(form, text) {
+  const box = document.createElement('div');
+  box.className = 'secret';
+  box.append(form.dataset.shown + ' ');
+  const code = document.createElement('code');
+  code.textContent = text;
+  box.append(code);
+  form.after(box);
+}
+
+document.addEventListener('submit', (e) => {
+  const f = e.target;
+  if (!f.dataset.api) return;
+  e.preventDefault();
+  act(f, valuesOf(f));
+});
+
+document.addEventListener('click', (e) => {
+  const b = e.target.closest('button');
+  if (!b) return;
+  if (b.dataset.open) $(b.dataset.open).showModal();
+  else if (b.dataset.decide) decide(b);
+  else if (b.dataset.api) {
+    let value = b.dataset.body ? JSON.parse(b.dataset.body) : undefined;
+    if (b.dataset.fieldSnapshot) value = { snapshot: b.dataset.fieldSnapshot };
+    act(b, value);
+  }
+});
+
+// A failure that has just come is not decided by a key that was meant for something else.
+const settled = 700;
+async function decide(b, byKey) {
+  const ask = b.closest('.ask');
+  if (byKey && performance.now() - (Number(ask.dataset.came) || 0) < settled) return;
+  b.dataset.api = 'POST ' + b.dataset.run;
+  await act(b, { step: b.dataset.step, decision: b.dataset.decide });
+}
+
+// A choice of language or theme stays on the page, with all that it was asked for.
+document.querySelectorAll('[data-prefer]').forEach((a) => a.addEventListener('click', (e) => {
+  e.preventDefault();
+  const q = new URLSearchParams(location.search), [name, value] = a.dataset.prefer.split('=');
+  q.set(name, value);
+  location.search = q.toString();
+}));
+
+// filters: words that all have to be there; ! before a word excludes it.
+export function filter(input) {
+  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let seen = 0;
+  for (const x of document.querySelectorAll('#' + input.dataset.filter + ' [data-filter-text]')) {
+    const text = x.dataset.filterText.toLowerCase();
+    x.hidden = !words.every((w) => (w[0] === '!' && w.length > 1 ? !text.includes(w.slice(1)) : text.includes(w)));
+    if (!x.hidden) seen++;
+  }
+  const none = document.querySelector('.nothing');
+  if (none) none.hidden = seen > 0 || !words.length;
+}
+document.querySelectorAll('[data-filter]').forEach((i) => {
+  i.addEventListener('input', () => filter(i));
+  if (i.value) filter(i);
+});
+
+// keys, as on a terminal. Letters are not taken where text is typed.
+const visible = (e) => e.offsetParent !== null;
+function move(n) {
+  const items = [...document.querySelectorAll('[data-item]')].filter(visible);
+  if (!items.length) return;
+  const at = items.indexOf(document.activeElement.closest('[data-item]'));
+  const to = items[at < 0 ? (n > 0 ? 0 : items.length - 1) : Math.min(items.length - 1, Math.max(0, at + n))];
+  to.focus();
+}
+
+// across is how many items stand beside each other.
+function across() {
+  const items = [...document.querySelectorAll('[data-item]')].filter(visible);
+  if (items.length < 2) return 1;
+  const top = (e) => Math.round((e.closest('.node') || e).getBoundingClientRect().top);
+  const first = items.findIndex((e) => top(e) !== top(items[0]));
+  return first < 0 ? items.length : first;
+}
+
+document.addEventListener('keydown', (e) => {
+  if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector('dialog[open]')) return;
+  const typing = e.target.closest('input, textarea, select, [contenteditable]');
+  if (e.key === 'Escape') return back(typing);
+  if (typing) return;
+  const grid = document.querySelector('.node') ? across() : 1;
+  const moves = { j: grid, ArrowDown: grid, k: -grid, ArrowUp: -grid, h: -1, l: 1, ArrowLeft: -1, ArrowRight: 1 };
+  if (e.key in moves && !e.target.closest('pre, .rail')) {
+    if (grid === 1 && /^(h|l|Arrow(Left|Right))$/.test(e.key)) return;
+    e.preventDefault();
+    return move(moves[e.key]);
+  }
+  if (e.key === '/') {
+    const f = document.querySelector('[data-filter], [data-slash]');
+    if (f) { e.preventDefault(); f.focus(); f.select(); }
+    return;
+  }
+  if (e.key === 'e') {
+    const bad = [...document.querySelectorAll('[data-state="asked"] .who, [data-state="failed"] .who, ' +
+      '.cluster:has([data-state="Unavailable"]) .who')].filter(visible);
+    if (bad.length) bad[(bad.indexOf(document.activeElement) + 1) % bad.length].focus();
+    return;
+  }
+  if (e.key === ' ' && e.target.closest('button, a, summary')) return;
+  const b = [...document.querySelectorAll('[data-key]')].find((x) => x.dataset.key === e.key && visible(x));
+  if (!b) return;
+  e.preventDefault();
+  if (b.dataset.decide) decide(b, true);
+  else b.click();
+});
+
+// back goes one level up; nothing is lost.
+function back(typing) {
+  if (typing) {
+    if (typing.dataset.filter !== undefined && typing.value) { typing.value = ''; filter(typing); } else typing.blur();
+    return;
+  }
+  const close = document.querySelector('[data-close-node]');
+  if (close) return close.click();
+  const up = [...document.querySelectorAll('.crumbs a, .boardhead h1 a')].pop() || (location.pathname !== '/' && document.querySelector('.logo'));
+  if (up && location.pathname !== '/login' && location.pathname !== '/new') up.click();
+}
+
+export { call, problem, confirmed };
