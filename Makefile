@@ -2,6 +2,7 @@
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.15.0
+AXE         := 4.10.3
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 
 VERSION ?= $(shell git describe --tags --always --dirty --match 'v*' 2>/dev/null || echo devel)
@@ -19,7 +20,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test test-race test-long test-codes fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots goreleaser-check release-snapshot release clean cis
+.PHONY: help build install test test-race test-long test-codes fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots page-check page-shots goreleaser-check release-snapshot release clean cis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,6 +114,14 @@ bench-packages: ## the benchmarks of the packages; they report, they assert noth
 
 shots: ## the pictures of docs/shots, one of them moving (needs fonts-dejavu-core and fonts-noto-cjk, no terminal)
 	go run ./test/shots
+
+page-check: ## the web page in a headless Chromium: keys, hostile input, and axe-core (npm) finds nothing
+	@mkdir -p bin/axe
+	@test -e bin/axe/package/axe.min.js || (cd bin/axe && npm pack --silent axe-core@$(AXE) >/dev/null && tar -xzf axe-core-$(AXE).tgz)
+	EGGO_AXE=$(CURDIR)/bin/axe/package/axe.min.js go test -count=1 -timeout 20m ./test/page
+
+page-shots: ## screenshots of the web page into docs/shots, with a headless Chromium
+	go run ./test/page/shots
 
 goreleaser-check: ## is .goreleaser.yaml valid? (compiles goreleaser the first time)
 	go run $(GORELEASER) check

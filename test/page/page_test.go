@@ -261,7 +261,7 @@ type message struct {
 // follow reads the messages of a stream until enough says so.
 func (v *visitor) follow(path string, enough func(message) bool) {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(v.t.Context(), time.Minute)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, "GET", v.s.URL+path, nil)
 	if err != nil {

@@ -269,10 +269,10 @@ func (b *Browser) Press(ctx context.Context, key string) error {
 	return nil
 }
 
-// Picture is a screenshot as PNG; whole: of the page to its end.
-func (b *Browser) Picture(ctx context.Context, whole bool) ([]byte, error) {
+// Picture is a screenshot of the window, as WebP.
+func (b *Browser) Picture(ctx context.Context) ([]byte, error) {
 	var res struct{ Data string }
-	err := b.Call(ctx, "Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": whole}, &res)
+	err := b.Call(ctx, "Page.captureScreenshot", map[string]any{"format": "webp", "quality": 85}, &res)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 func main() {
 	out := flag.String("o", filepath.Join("docs", "shots"), "directory of the screenshots")
 	only := flag.String("only", "", "how the names begin of those that are taken")
-	all := flag.Bool("all", false, "each in both languages, dark and light, wide and as on a phone")
+	all := flag.Bool("all", false, "all pages, each in both languages, dark and light, wide and as on a phone")
 	flag.Parse()
 	if err := run(context.Background(), *out, *only, *all); err != nil {
 		fmt.Fprintln(os.Stderr, "shots:", err)
@@ -32,9 +32,10 @@ type shot struct {
 	name, path string
 	do         string // JavaScript
 	wait       string // until this is true
-	look       []look // besides the English dark one
 	out        bool   // nobody has logged in
 	height     int
+	docs       bool // the documents show it
+	phone      bool // as on a phone
 }
 
 // look is a language, a theme and a width.
@@ -54,12 +55,11 @@ func (l look) name() string {
 	return out
 }
 
-func looks(all bool) []look {
-	out := []look{{"en", true, false}, {"zh", false, false}}
+func looks(x shot, all bool) []look {
 	if !all {
-		return out
+		return []look{{"en", true, x.phone}, {"zh", false, x.phone}}
 	}
-	out = nil
+	var out []look
 	for _, lang := range []string{"en", "zh"} {
 		for _, dark := range []bool{true, false} {
 			for _, phone := range []bool{false, true} {
@@ -100,11 +100,11 @@ func run(ctx context.Context, out, only string, all bool) error {
 		return err
 	}
 	for _, x := range shots(at) {
-		if !strings.HasPrefix(x.name, only) {
+		if !strings.HasPrefix(x.name, only) || !all && !x.docs {
 			continue
 		}
-		for _, l := range looks(all) {
-			file := filepath.Join(out, "page-"+x.name+l.name()+".png")
+		for _, l := range looks(x, all) {
+			file := filepath.Join(out, "page-"+x.name+l.name()+".webp")
 			if err := take(ctx, b, s.URL, cookie, x, l, file); err != nil {
 				return fmt.Errorf("%s%s: %w", x.name, l.name(), err)
 			}
@@ -149,7 +149,7 @@ func take(
 			return err
 		}
 	}
-	picture, err := b.Picture(ctx, false)
+	picture, err := b.Picture(ctx)
 	if err != nil {
 		return err
 	}
@@ -165,19 +165,20 @@ func shots(at site.Filled) []shot {
 	const understood = `!!document.querySelector("[data-table] table") && !!document.querySelector(".wrong")`
 	return []shot{
 		{name: "login", path: "/login", out: true},
-		{name: "clusters", path: "/", wait: `document.querySelectorAll(".cluster").length > 4`},
+		{name: "clusters", path: "/", docs: true, height: 560, wait: `document.querySelectorAll(".cluster").length > 4`},
 		{name: "cluster", path: "/clusters/shanghai-2", height: 1000},
-		{name: "board", path: board("edge-berlin"), wait: ticks},
+		{name: "board", path: board("edge-berlin"), docs: true, wait: ticks},
 		{name: "board-3", path: board("lab"), wait: ticks},
 		{name: "board-30", path: board("rack-7"), wait: ticks},
 		{name: "board-100", path: board("plant"), wait: ticks},
 		{name: "node", path: board("edge-berlin") + "?node=master-1", height: 900},
-		{name: "failure", path: board("rack-7"), wait: `!!document.querySelector(".ask")`},
+		{name: "failure", path: board("rack-7"), docs: true, phone: true, wait: `!!document.querySelector(".ask")`},
+		{name: "failure", path: board("rack-7"), docs: true, wait: `!!document.querySelector(".ask")`},
 		{name: "summary", path: board("shanghai-2"), wait: `!!document.querySelector(".sum")`},
 		{name: "replay", path: board("shanghai-2") + "?replay=64", wait: `document.querySelector("progress").value > 30`},
 		{name: "runs", path: "/clusters/shanghai-2/runs"},
 		{name: "nodes", path: "/clusters/shanghai-2/nodes", wait: `!!document.querySelector("[data-table] table")`},
-		{name: "new", path: "/new", do: typed, wait: understood, height: 1000},
+		{name: "new", path: "/new", docs: true, do: typed, wait: understood, height: 1000},
 		{name: "new-nodes", path: "/new", do: typed + `;document.querySelector("#step-nodes").scrollIntoView()`,
 			wait: understood},
 		{name: "new-review", path: "/new", do: typed + `;document.querySelector("#step-review").scrollIntoView()`,

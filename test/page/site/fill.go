@@ -158,7 +158,7 @@ func (s *Site) Snapshot(cluster string, at time.Time) error {
 
 // Reach waits until a cluster is in a state.
 func (s *Site) Reach(ctx context.Context, cluster, state string) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	last := ""
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -222,19 +222,24 @@ func (s *Site) Install(ctx context.Context, name string, plan event.PlanMade) er
 	s.mu.Lock()
 	s.nodes[name] = known
 	s.mu.Unlock()
-	files, err := store.Dir{Root: s.State}.Open(ctx, name)
-	if err == nil {
-		err = errors.Join(files.SaveConfig(ctx, d.YAML()), files.Close())
-	}
-	if err != nil {
-		return err
-	}
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
 		Bytes: s.kube.Certificate().Raw}))
 	text := fmt.Sprintf("current-context: a\ncontexts: [{name: a, context: {cluster: c, user: u}}]\n"+
 		"clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}]\n"+
 		"users: [{name: u, user: {token: t}}]\n", s.kube.URL+"/"+name, ca)
-	return os.WriteFile(filepath.Join(s.State, name, "admin.conf"), []byte(text), 0o600)
+	dir := filepath.Join(s.State, name) // the kubeconfig first: the server looks for it when there is a deploy.yaml
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "admin.conf"), []byte(text), 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	files, err := store.Dir{Root: s.State}.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(files.SaveConfig(ctx, d.YAML()), files.Close())
 }
 
 // Run is a run that a story writes, with the lock of its cluster. It implements manager.Run.

@@ -1,0 +1,214 @@
+package page_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/test/page/browser"
+	"github.com/eggo-k8s/eggo/test/page/site"
+)
+
+// tab is a browser that reads the page.
+type tab struct {
+	*browser.Browser
+	t   *testing.T
+	ctx context.Context
+	url string
+}
+
+func open(t *testing.T, s *site.Site) *tab {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes long")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	t.Cleanup(cancel)
+	b, err := browser.Start(ctx)
+	if errors.Is(err, browser.ErrNone) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return &tab{b, t, ctx, s.URL}
+}
+
+func (x *tab) must(err error) {
+	x.t.Helper()
+	if err != nil {
+		x.t.Fatal(err, x.Log)
+	}
+}
+
+func (x *tab) visit(path string) { x.t.Helper(); x.must(x.Open(x.ctx, x.url+path)) }
+
+func (x *tab) wait(expression string) {
+	x.t.Helper()
+	ctx, cancel := context.WithTimeout(x.ctx, time.Minute)
+	defer cancel()
+	x.must(x.Wait(ctx, expression))
+}
+
+func (x *tab) login(s *site.Site, name string) {
+	x.t.Helper()
+	cookie, err := s.Login(x.ctx, name)
+	x.must(err)
+	x.must(x.Cookie(x.ctx, x.url, cookie))
+}
+
+func (x *tab) press(keys ...string) {
+	x.t.Helper()
+	for _, k := range keys {
+		x.must(x.Press(x.ctx, k))
+	}
+}
+
+// quiet: nothing was refused by the policy, and no script failed.
+func (x *tab) quiet() {
+	x.t.Helper()
+	for _, line := range x.Log {
+		if strings.Contains(line, "Security Policy") || strings.Contains(line, "exceptionDetails") {
+			x.t.Error(line)
+		}
+	}
+}
+
+// A person logs in, finds the cluster whose run waits, retries the step, and leaves, with the keyboard alone.
+func TestWithTheKeyboardAlone(t *testing.T) {
+	s := begin(t)
+	r, err := s.Play(t.Context(), "rack", "deploy", site.Moment{At: 79 * time.Second, Fails: "worker-1"})
+	if err == nil {
+		err = s.Reach(t.Context(), "rack", "Updating")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := open(t, s)
+	x.must(x.Screen(x.ctx, 1280, 800, 1, true, false))
+	x.visit("/clusters/rack")
+	x.wait(`document.activeElement.name === "name"`)
+	x.press("a", "n", "n", "Tab")
+	for _, letter := range site.Password {
+		x.press(string(letter))
+	}
+	x.press("Enter")
+	x.wait(`location.pathname === "/clusters/rack" && document.readyState === "complete"`)
+	x.press("Escape")
+	x.wait(`location.pathname === "/" && document.readyState === "complete" && !!document.querySelector(".cluster")`)
+	x.press("j")
+	x.wait(`document.activeElement.matches(".cluster .who")`)
+	x.press("Enter")
+	x.wait(`location.pathname === "/clusters/rack" && document.readyState === "complete"`)
+	x.press("b")
+	x.wait(`location.pathname.includes("/runs/") && document.readyState === "complete" &&
+		!!document.querySelector(".ask [data-decide]")`)
+	x.press("e", "Enter")
+	x.wait(`!!document.querySelector("#node #output")`)
+	x.press("Escape")
+	x.wait(`!document.querySelector("#node") && !location.search`)
+	x.press("?")
+	x.wait(`document.querySelector("#help").open`)
+	x.press("Escape", "r")
+	select {
+	case d := <-r.Decided:
+		if d.What != event.TryAgain || d.Step != "infrastructure.packages/worker-1" {
+			t.Error(d)
+		}
+	case <-x.ctx.Done():
+		t.Fatal("nothing was decided")
+	}
+	x.press("L")
+	x.wait(`document.documentElement.lang === "zh-Hans"`)
+	x.quiet()
+}
+
+// Markup of others does nothing in a browser either.
+func TestMarkupOfOthersDoesNothing(t *testing.T) {
+	s := begin(t)
+	r := hostileRun(t, s)
+	x := open(t, s)
+	x.login(s, "ann")
+	for _, path := range []string{"", "?node=" + url.QueryEscape(evil), "?node=n2"} {
+		x.visit("/clusters/rack/runs/" + r.ID() + path)
+		x.wait(`document.querySelectorAll("time[data-since]").length > 0`)
+		hacked := ""
+		x.must(x.Eval(x.ctx, `String(window.hacked)`, &hacked))
+		if hacked != "undefined" {
+			t.Error(path, hacked)
+		}
+	}
+	x.quiet()
+}
+
+// violation of a rule of accessibility.
+type violation struct {
+	ID, Help string
+	Nodes    []struct {
+		HTML           string
+		FailureSummary string
+	}
+}
+
+// Every page follows the rules that axe-core checks, in both languages, dark and light, wide and as on a phone.
+// EGGO_AXE is the path of axe.min.js (make page-check).
+func TestAccessibility(t *testing.T) {
+	path := os.Getenv("EGGO_AXE")
+	if path == "" {
+		t.Skip("EGGO_AXE names no axe.min.js")
+	}
+	axe, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := begin(t)
+	at, err := site.Fill(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := open(t, s)
+	board := func(c string) string { return "/clusters/" + c + "/runs/" + at.Run[c] }
+	pages := []string{"/", "/new", "/clusters/shanghai-2", "/clusters/rack-7", "/clusters/shanghai-2/runs",
+		"/clusters/shanghai-2/nodes", board("lab"), board("edge-berlin") + "?node=master-1", board("rack-7"),
+		board("plant"), board("shanghai-2"), board("shanghai-2") + "?replay=8", "/users", "/account", "/audit",
+		"/clusters/none", "/login"}
+	for i, look := range []struct {
+		lang        string
+		dark, phone bool
+	}{{"en", true, false}, {"zh", false, true}, {"en", false, false}, {"zh", true, true}} {
+		x.must(x.Language(x.ctx, look.lang))
+		width, height := 1280, 900
+		if look.phone {
+			width, height = 390, 844
+		}
+		x.must(x.Screen(x.ctx, width, height, 1, look.dark, look.phone))
+		x.login(s, "ann")
+		for _, path := range pages {
+			if i > 1 && (strings.HasSuffix(path, "/runs") || path == "/clusters/none") {
+				continue
+			}
+			x.visit(path)
+			x.must(x.Eval(x.ctx, `document.querySelectorAll("details").forEach((d) => { d.open = true; })`, nil))
+			x.must(x.Eval(x.ctx, string(axe)+";0", nil))
+			var found []violation
+			x.must(x.Eval(x.ctx, `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations)`, &found))
+			for _, v := range found {
+				for _, n := range v.Nodes[:min(2, len(v.Nodes))] {
+					t.Errorf("%s %+v: %s: %s\n%.300s\n%.300s", path, look, v.ID, v.Help, n.HTML, n.FailureSummary)
+				}
+			}
+			wide := 0
+			x.must(x.Eval(x.ctx, `document.documentElement.scrollWidth - innerWidth`, &wide))
+			if wide > 0 {
+				t.Errorf("%s %+v is %d pixels too wide", path, look, wide)
+			}
+		}
+	}
+	x.quiet()
+}
