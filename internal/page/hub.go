@@ -26,7 +26,8 @@ type hubKey struct{ cluster, run string }
 // hub is a run that is watched.
 type hub struct {
 	key     hubKey
-	viewers int // guarded by hubs.mu
+	viewers int // guarded by hubs.mu, as is left
+	left    int // how often somebody left
 
 	mu    sync.Mutex
 	log   Log
@@ -63,9 +64,9 @@ func (h *hubs) enter(ctx context.Context, cluster, run string) (*hub, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.log == nil && x.err == nil {
-		x.log, x.err = h.page.Open(context.WithoutCancel(ctx), cluster, run)
-		if x.err == nil && h.page.Usual != nil {
-			x.usual = h.page.Usual(ctx, cluster, run)
+		ctx := context.WithoutCancel(ctx)
+		if x.log, x.err = h.page.Open(ctx, cluster, run); x.err == nil && h.page.Usual != nil {
+			go x.learn(ctx, h.page)
 		}
 	}
 	if x.err != nil {
@@ -75,11 +76,33 @@ func (h *hubs) enter(ctx context.Context, cluster, run string) (*hub, error) {
 	return x, nil
 }
 
-// leave closes the log when nobody watches the run any more.
+// learn reads earlier runs, which takes its time: what they say is shown when it is known.
+func (x *hub) learn(ctx context.Context, p *Page) {
+	usual := p.Usual(ctx, x.key.cluster, x.key.run)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.usual = usual
+}
+
+// linger is how long a log stays open that nobody watches: a page that was opened is about to open its stream.
+const linger = 20 * time.Second
+
+// leave closes the log some time after nobody watches the run any more.
 func (h *hubs) leave(x *hub) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if x.viewers--; x.viewers > 0 {
+	x.viewers--
+	x.left++
+	if left := x.left; x.viewers == 0 {
+		time.AfterFunc(linger, func() { h.end(x, left) })
+	}
+}
+
+// end closes the log, unless somebody has watched since.
+func (h *hubs) end(x *hub, left int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if x.viewers > 0 || x.left != left {
 		return
 	}
 	delete(h.all, x.key)
@@ -137,7 +160,6 @@ type replayed struct {
 	log   Log
 	play  *backend.Replay
 	state *runstate.State
-	err   error
 }
 
 func newReplay(log Log, from uint64, speed float64, now func() time.Time) *replayed {
