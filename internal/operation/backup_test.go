@@ -313,4 +313,11 @@ func TestBackupsThatAreRefused(t *testing.T) {
 	if _, err := Backups(t.Context(), d.Store, request.BackupList{}); code(err) != "usage.no-clusters" {
 		t.Error(err)
 	}
+	b, err := f.lab.Env(nil).Stage(t.Context(), config.BundleSource{Path: "/bundle.tar.gz", Arch: "amd64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := program(b, t.TempDir(), "nothing"); code(err) != "backup.no-program" {
+		t.Error(err)
+	}
 }
