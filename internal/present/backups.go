@@ -14,7 +14,7 @@ import (
 
 // Backups lists backups, with their age.
 func Backups(p *i18n.Printer, list []request.BackupInfo, now time.Time) document.Document {
-	s := document.Section{Head: columns(p, "cluster", "taken", "age", "size", "kubernetes", "file")}
+	s := document.Section{Head: columns(p, "cluster", "taken", "age", "size", "kubernetes", "backup")}
 	for _, b := range list {
 		s.Rows = append(s.Rows, cells(event.Clean(b.Cluster), b.At.Format(time.RFC3339), age(now.Sub(b.At)),
 			mebibytes(b.Size), cmp.Or(event.Clean(b.Kubernetes), "–"), event.Clean(b.Path)))
