@@ -118,6 +118,9 @@ func FuzzDifference(f *testing.F) {
 
 // TestBombs: small files that would unpack to a great deal are given up early.
 func TestBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	_, members := sample(t)
 	tests := []struct {
 		name string

@@ -74,6 +74,9 @@ func faultCode(err error) string {
 
 // A file that unpacks to far more than bundles do is refused by its head.
 func TestAFileOfZerosIsNotUnpacked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	file, dir := zeros(t, 192<<20), t.TempDir()
 	_, open := Open(file)
 	_, verify := Verify(t.Context(), file, nil)

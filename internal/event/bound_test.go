@@ -86,6 +86,9 @@ func inspect(v reflect.Value, at string, most int, f func(at, s string, most int
 // Whatever stands in an event, and whichever type a later program adds: in the log it is clean and bounded, as
 // published and as read.
 func TestNothingHostileGetsIntoTheLog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	own := map[string]bool{"run_started.File": true, "run_started.Flags[]": true} // the operator's own, used as it is
 	for _, field := range []string{"Limit[]", "OnFailure", "Signers", "Before[]", "After[]",
 		"Upgrade.Bundles[]", "Upgrade.Batch", "Upgrade.Probe", "Upgrade.Window"} {
