@@ -73,7 +73,7 @@ func TestUpgradeBack(t *testing.T) {
 	u.Say("== a bundle without an image that the cluster runs")
 	without, err := u.PackWithout(t.Context(), minorAfter, "coredns")
 	must(t, "pack", err)
-	u.refused(5, u.args([]string{without}), "upgrade.image-system", "coredns")
+	u.refused(6, u.args([]string{without}), "upgrade.image-system", "bundle.image-absent", "coredns")
 	u.until("soak.watch", u.args([]string{newer}, "--soak", "10m"), func(r *stand.Running) {
 		u.Say("== the soak")
 		u.run(minorAfter, controlPlane, "n1")
