@@ -76,6 +76,9 @@ func TestBackupAndLossOfAllMachines(t *testing.T) {
 	if out := kubectl("get", "nodes", "-o", "name"); strings.Contains(out, "n1") || !strings.Contains(out, "n4") {
 		t.Error(out)
 	}
+	// The first node that came took all replicas.
+	kubectl("rollout", "restart", "deployment/web")
+	kubectl("rollout", "status", "deployment/web", "--timeout=180s")
 	must(t, "use after the restore", s.WorksOn(ctx, "n3", "n4"))
 	try(t, s, 0, "deploy", "-f", fresh)
 	try(t, s, 0, "cleanup", "-f", fresh, "--yes", "--purge")
