@@ -91,7 +91,8 @@ func TestTheStopOfAWholeCluster(t *testing.T) {
 
 func TestAClusterIsForgottenOnce(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"pki/ca.key", "admin.conf", "deploy.yaml", "known_hosts", "upgrade.json"} {
+	for _, name := range []string{"pki/ca.key", "admin.conf", "deploy.yaml", "known_hosts", "upgrade.json",
+		"seed.json"} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +115,7 @@ func TestAClusterIsForgottenOnce(t *testing.T) {
 	if got := strings.Join(left, " "); err != nil || got != "deploy.yaml.cleaned known_hosts" {
 		t.Error("what is left:", got, err)
 	}
-	if len(kept) != 6 {
+	if len(kept) != 7 {
 		t.Error("the store was told of", kept)
 	}
 	if err := state.Apply(t.Context()); err != engine.ErrUnchanged { //nolint:errorlint // it is that value
