@@ -37,7 +37,7 @@ var tools = []string{"sh", "awk", "sed", "grep", "head", "tail", "stat", "sha256
 // are called some hundred times in a deploy, and most of the time of a call goes into linking the program to its
 // libraries.
 var applets = []string{"awk", "sed", "grep", "tail", "sha256sum", "mktemp", "cat", "mkdir", "mv", "rmdir", "cp", "ln",
-	"chmod", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "date", "touch", "tee", "readlink"}
+	"chmod", "dirname", "basename", "wc", "sort", "uniq", "tr", "cut", "touch", "tee", "readlink"}
 
 // small are the fakes that share a file.
 var small = []string{"uname", "df", "ss", "journalctl", "umount", "sync", "userdel", "groupdel", "useradd", "id"}
