@@ -427,7 +427,7 @@ func TestShellsAsTheyAre(t *testing.T) {
 			if strings.Contains(f.Cause, "terminal type") {
 				break
 			}
-			if f.Cause != "" {
+			if f.Cause != "" && !strings.HasSuffix(f.Cause, "did not start in time") {
 				t.Fatalf("%q", f.Cause)
 			}
 		}
