@@ -12,7 +12,7 @@ import (
 // server is this one. The example that creates a cluster is run by the tests of internal/server.
 func TestTheExamplesOfTheManual(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("there is no curl")
+		t.Skip("there is no curl; .ci/run installs it")
 	}
 	for _, page := range []string{"server.md", "zh/server.md"} {
 		text, err := os.ReadFile(filepath.Join("../../docs", page))

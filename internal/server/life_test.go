@@ -108,7 +108,7 @@ func TestExpiryAndMetrics(t *testing.T) {
 // cmd/eggo-server.
 func TestTheExampleOfTheManual(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("there is no curl")
+		t.Skip("there is no curl; .ci/run installs it")
 	}
 	for _, page := range []string{"server.md", "zh/server.md"} {
 		text, err := os.ReadFile(filepath.Join("../../docs", page))

@@ -25,7 +25,7 @@ type tab struct {
 func open(t *testing.T, s *site.Site) *tab {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("a browser takes long")
+		t.Skip("a browser takes long: make page-check")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
@@ -163,7 +163,7 @@ type violation struct {
 func TestAccessibility(t *testing.T) {
 	path := os.Getenv("EGGO_AXE")
 	if path == "" {
-		t.Skip("EGGO_AXE names no axe.min.js")
+		t.Skip("EGGO_AXE names no axe.min.js: make page-check fetches it")
 	}
 	axe, err := os.ReadFile(path)
 	if err != nil {

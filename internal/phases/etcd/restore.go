@@ -181,16 +181,22 @@ func (r *Restore) makeData(ctx context.Context, n config.Node, nd *node.Node) er
 	}
 	fresh := r.Places.Fresh
 	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-make", "path", fresh), Quiet: true,
-		Script: fmt.Sprintf(`umask 077
-rm -rf --one-file-system %[1]s
-%[2]s snapshot restore %[3]s --data-dir %[1]s --name %[4]s --initial-cluster %[5]s --initial-cluster-token %[6]s --initial-advertise-peer-urls %[7]s --bump-revision %[8]d --mark-compacted
-mv %[1]s %[9]s
-rm -f %[3]s
-`, shell.Quote(fresh+".part"), shell.Quote(r.payload.ProgramPath(n, "etcdutl")), shell.Quote(r.Places.Snapshot),
-			shell.Quote(n.Name),
-			shell.Quote(strings.Join(initial, ",")), shell.Quote(r.Cluster.EtcdToken+"-"+r.begun.Token),
-			shell.Quote(layout.PeerURL(n)), int64(revisionBump), shell.Quote(fresh))})
+		Script: dataOf(r.payload.ProgramPath(n, "etcdutl"), r.Places.Snapshot, fresh+".part", n, initial,
+			r.Cluster.EtcdToken+"-"+r.begun.Token) + fmt.Sprintf("mv %s %s\nrm -f %s\n", shell.Quote(fresh+".part"),
+			shell.Quote(fresh), shell.Quote(r.Places.Snapshot))})
 	return err
+}
+
+// dataOf is a script that makes the data of a member out of a snapshot, in a directory that may hold what an earlier
+// attempt has left.
+func dataOf(etcdutl, snapshot, dir string, n config.Node, initial []string, token string) string {
+	return fmt.Sprintf(`umask 077
+rm -rf --one-file-system %[1]s
+%[2]s snapshot restore %[3]s --data-dir %[1]s --name %[4]s --initial-cluster %[5]s --initial-cluster-token %[6]s \
+  --initial-advertise-peer-urls %[7]s --bump-revision %[8]d --mark-compacted
+`, shell.Quote(dir), shell.Quote(etcdutl), shell.Quote(snapshot), shell.Quote(n.Name),
+		shell.Quote(strings.Join(initial, ",")), shell.Quote(token), shell.Quote(layout.PeerURL(n)),
+		int64(revisionBump))
 }
 
 // exchangeScript keeps the old data, if there are any, and has the new in their place.

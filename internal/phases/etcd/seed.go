@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,7 +18,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
-	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -123,17 +121,12 @@ func (r *Etcd) sow(ctx context.Context, n config.Node, nd *node.Node) error {
 	}
 	slices.Sort(initial)
 	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.restore-make", "path", at.Data), Quiet: true,
-		Script: fmt.Sprintf(`umask 077
-rm -rf --one-file-system %[1]s
-%[2]s snapshot restore %[3]s --data-dir %[1]s --name %[4]s --initial-cluster %[5]s --initial-cluster-token %[6]s --initial-advertise-peer-urls %[7]s --bump-revision %[8]d --mark-compacted
-rmdir %[9]s 2>/dev/null || :
-touch %[10]s
-mv -T %[1]s %[9]s
-rm -f %[3]s
-`, shell.Quote(at.Fresh+".part"), shell.Quote(r.payload.ProgramPath(n, "etcdutl")), shell.Quote(at.Snapshot),
-			shell.Quote(n.Name), shell.Quote(strings.Join(initial, ",")),
-			shell.Quote(r.Cluster.EtcdToken+"-"+r.seed.Token), shell.Quote(layout.PeerURL(n)), int64(revisionBump),
-			shell.Quote(at.Data), shell.Quote(r.mark()))})
+		Script: dataOf(r.payload.ProgramPath(n, "etcdutl"), at.Snapshot, at.Fresh+".part", n, initial,
+			r.Cluster.EtcdToken+"-"+r.seed.Token) + fmt.Sprintf(`rmdir %[1]s 2>/dev/null || :
+touch %[2]s
+mv -T %[3]s %[1]s
+rm -f %[4]s
+`, shell.Quote(at.Data), shell.Quote(r.mark()), shell.Quote(at.Fresh+".part"), shell.Quote(at.Snapshot))})
 	return err
 }
 

@@ -159,13 +159,15 @@ func take(
 func shots(at site.Filled) []shot {
 	board := func(c string) string { return "/clusters/" + c + "/runs/" + at.Run[c] }
 	const typed = `(() => { const f = document.querySelector("form.wizard"); for (const [n, v] of Object.entries({
-		name: "edge-7", server_address: "192.0.2.250", nodes: "192.0.2.11 control-plane\n192.0.2.[21-23] worker\n192.0.2.300"}))
+		name: "edge-7", server_address: "192.0.2.250",
+		nodes: "192.0.2.11 control-plane\n192.0.2.[21-23] worker\n192.0.2.300"}))
 		{ f.elements[n].value = v; f.elements[n].dispatchEvent(new Event("input", {bubbles: true})); } })()`
 	const ticks = `document.querySelector("time[data-since]").textContent !== ""`
 	const understood = `!!document.querySelector("[data-table] table") && !!document.querySelector(".wrong")`
 	return []shot{
 		{name: "login", path: "/login", out: true},
-		{name: "clusters", path: "/", docs: true, height: 560, wait: `document.querySelectorAll(".cluster").length > 4`},
+		{name: "clusters", path: "/", docs: true, height: 560,
+			wait: `document.querySelectorAll(".cluster").length > 4`},
 		{name: "cluster", path: "/clusters/shanghai-2", height: 1000},
 		{name: "board", path: board("edge-berlin"), docs: true, wait: ticks},
 		{name: "board-3", path: board("lab"), wait: ticks},
@@ -175,7 +177,8 @@ func shots(at site.Filled) []shot {
 		{name: "failure", path: board("rack-7"), docs: true, phone: true, wait: `!!document.querySelector(".ask")`},
 		{name: "failure", path: board("rack-7"), docs: true, wait: `!!document.querySelector(".ask")`},
 		{name: "summary", path: board("shanghai-2"), wait: `!!document.querySelector(".sum")`},
-		{name: "replay", path: board("shanghai-2") + "?replay=64", wait: `document.querySelector("progress").value > 30`},
+		{name: "replay", path: board("shanghai-2") + "?replay=64",
+			wait: `document.querySelector("progress").value > 30`},
 		{name: "runs", path: "/clusters/shanghai-2/runs"},
 		{name: "nodes", path: "/clusters/shanghai-2/nodes", wait: `!!document.querySelector("[data-table] table")`},
 		{name: "new", path: "/new", docs: true, do: typed, wait: understood, height: 1000},
