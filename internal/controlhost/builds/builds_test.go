@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
@@ -192,6 +194,7 @@ func TestTheMenuBuildsABundle(t *testing.T) {
 	deps := &pages.Deps{S: backend.Services{Builds: b}}
 	a := ui.New(pages.NewMenu(deps), ui.Options{Lang: i18n.English})
 	uitest.Run(t, a, a.Init())
+	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 300, Height: 40}) // a long temporary directory does not wrap
 	uitest.Keys(t, a, "b", "end", "enter")
 	file := filepath.Join(dir, "out", "test-"+runtime.GOARCH+".tar.gz")
 	uitest.Has(t, a, "Built in", filepath.Base(file), "sha256", "Enter install a cluster")
