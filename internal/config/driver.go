@@ -57,6 +57,21 @@ func PodImage(m *bundle.Manifest, component string) string {
 	return "registry.k8s.io/" + component + ":" + m.Kubernetes
 }
 
+// EtcdVersion is the version of etcd that a member runs in, of a bundle; "" when the bundle does not say.
+func (c *Cluster) EtcdVersion(n Node, m *bundle.Manifest) string {
+	if slices.Contains(c.PodComponents(n), "etcd") {
+		_, tag := SplitTag(PodImage(m, "etcd"))
+		version, _, _ := strings.Cut(tag, "-") // 3.6.5-0 is the image's first build
+		return version
+	}
+	for _, x := range m.Members {
+		if x.Kind == bundle.Binary && path.Base(x.Path) == "etcd" {
+			return x.Version
+		}
+	}
+	return ""
+}
+
 // SplitTag is the repository of an image and its tag, without a digest.
 func SplitTag(name string) (repo, tag string) {
 	name, _, _ = strings.Cut(name, "@")

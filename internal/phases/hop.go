@@ -7,7 +7,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 )
 
@@ -49,16 +48,10 @@ func (h *hop) later() []preflight.Hop {
 // etcdMinor says whether etcd comes to another minor: its data cannot go back.
 func (h *hop) etcdMinor() bool {
 	minor := func(r *run) string {
-		for _, s := range r.Sources() {
-			b := r.Nodes.Bundle(s.Key)
-			if b == nil {
-				continue
-			}
-			for _, m := range b.Manifest().Members {
-				if m.Kind == bundle.Binary && m.Name == string(driver.Etcd) {
-					w := strings.SplitN(strings.TrimPrefix(m.Version, "v"), ".", 3)
-					return strings.Join(w[:min(2, len(w))], ".")
-				}
+		for _, n := range r.Cluster.With(bundle.Etcd) {
+			if m := r.target(n); m != nil {
+				w := strings.SplitN(strings.TrimPrefix(r.Cluster.EtcdVersion(n, m), "v"), ".", 3)
+				return strings.Join(w[:min(2, len(w))], ".")
 			}
 		}
 		return ""

@@ -47,10 +47,6 @@ func TestTheDriverIsChecked(t *testing.T) {
 		[]string{"error preflight.driver-change"}) {
 		t.Errorf("%v", got)
 	}
-	if got := nodestest.Codes(Run(t.Context(), r, []Check{checkUpgradeDriver()})); !slices.Equal(got,
-		[]string{"error preflight.upgrade-driver"}) {
-		t.Errorf("%v", got)
-	}
 	saved.Eggo.Driver = config.DriverKubeadm
 	if got := Run(t.Context(), r, []Check{checkDriver()}); len(got) > 0 {
 		t.Errorf("%v", got)

@@ -3,7 +3,6 @@ package preflight
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,11 +75,11 @@ func (in *Input) etcdTargets(name string) []string {
 			continue
 		}
 		if m := in.Target(n); m != nil {
-			out = append(out, etcdOf(m))
+			out = append(out, in.Cluster.EtcdVersion(n, m))
 		}
 		for _, h := range in.Upgrade.Later {
 			if m := h.manifest(n); m != nil {
-				out = append(out, etcdOf(m))
+				out = append(out, in.Cluster.EtcdVersion(n, m))
 			}
 		}
 	}
@@ -95,16 +94,6 @@ func (h Hop) manifest(n config.Node) *bundle.Manifest {
 		}
 	}
 	return nil
-}
-
-// etcdOf is the version of the bundle's etcd; "" when it does not say.
-func etcdOf(m *bundle.Manifest) string {
-	for _, x := range m.Members {
-		if x.Kind == bundle.Binary && path.Base(x.Path) == "etcd" {
-			return x.Version
-		}
-	}
-	return ""
 }
 
 // etcdVersion reads 3.6.4 and v3.6.4-rc.0.

@@ -28,7 +28,7 @@ func Deploy() []Check {
 // bundles of that version, and what an upgrade may break or be stopped by.
 func Upgrade() []Check {
 	return slices.Concat([]Check{
-		checkUpgradeDriver(), checkUpgradeAPI(), checkUpgradeUnclaimed(), checkUpgradeVersion(), checkUpgradeLimit(),
+		checkUpgradeAPI(), checkUpgradeUnclaimed(), checkUpgradeVersion(), checkUpgradeLimit(),
 		checkUpgradeNodes(),
 		checkUpgradeSkew(), checkUpgradeProxy(), checkUpgradeEtcd(), checkUpgradeDeprecated(), checkUpgradeWebhooks(),
 		checkUpgradeBudgets(), checkUpgradePods(), checkUpgradeImages(), checkUpgradeCertificates(),

@@ -7,6 +7,7 @@ package kubeadm
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -31,6 +32,9 @@ type Kubeadm struct {
 	*rolling.Rolling
 	clients  *clients.Clients
 	services *binary.Binary
+
+	publishing sync.Mutex
+	published  bool // the DaemonSet of kube-proxy is known to be as this run wants it
 }
 
 var _ driver.Driver = (*Kubeadm)(nil)

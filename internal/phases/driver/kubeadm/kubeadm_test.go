@@ -107,6 +107,7 @@ while [ "$1" != --config ]; do shift; done
 [ "$(grep -c kind: "$2")" = 2 ] || exit 1
 d=$(sed -n 's/^ *directory: //p' "$2")
 {
+  echo metadata:
   echo "    image: x/$name:1"
   grep -A1 EGGO_REVISION "$2"
   [ -z "$d" ] || cat "@@$d"/*

@@ -58,7 +58,8 @@ func (r *Kubeadm) aloneKubelet(c driver.Component, n config.Node) *engine.Step {
 	return s
 }
 
-// proxy is kube-proxy on a node: its DaemonSet starts it, in the revision that was published.
+// proxy is kube-proxy on a node: its DaemonSet starts it. A pod of another revision is deleted in the node's turn, for
+// the DaemonSet replaces none by itself: a node may not have the image yet.
 func (r *Kubeadm) proxy(n config.Node, ready driver.Ready) driver.Work {
 	current := func(ctx context.Context, nd *node.Node) (bool, error) {
 		revision, err := r.proxyRevision()
@@ -76,6 +77,12 @@ func (r *Kubeadm) proxy(n config.Node, ready driver.Ready) driver.Work {
 		Retry: engine.Retry{Tries: 2, Delay: 2 * time.Second}}
 	w.Check = r.Ask(n.Name, current)
 	w.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+		if err := r.publish(ctx); err != nil {
+			return err
+		}
+		if err := r.endProxies(ctx, n); err != nil {
+			return err
+		}
 		return r.proxyRuns(ctx, n, nd, current, ready)
 	})
 	return w

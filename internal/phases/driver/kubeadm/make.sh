@@ -13,3 +13,10 @@ if [ ! -s "$made/$NAME.yaml" ]; then
   echo "kubeadm made no manifest of $NAME" >&2
   exit 1
 fi
+# a uid of its own: else the kubelet makes one of all fields that its version knows
+sed "s/^metadata:\$/&\\n  uid: \"$POD_UID\"/" "$made/$NAME.yaml" >"$made/with-uid"
+if ! grep -q '^  uid: ' "$made/with-uid"; then
+  echo "kubeadm made a manifest of $NAME without metadata" >&2
+  exit 1
+fi
+mv -f "$made/with-uid" "$made/$NAME.yaml"

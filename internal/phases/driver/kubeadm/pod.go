@@ -132,7 +132,8 @@ func (p *pod) Prepare(ctx context.Context) error {
 	if len(p.program) > 0 {
 		program = p.program[0].File
 	}
-	script := values("NAME", string(p.c), "CONF", confFile(p.c), "PATCHES", patches, "KUBEADM", program) + "set -- " +
+	script := values("NAME", string(p.c), "CONF", confFile(p.c), "PATCHES", patches, "KUBEADM", program,
+		"POD_UID", p.uid()) + "set -- " +
 		p.phase() + "\n" + makeScript
 	if p.c == driver.Etcd {
 		data := shell.Quote(p.r.Paths().EtcdData)
@@ -141,6 +142,13 @@ func (p *pod) Prepare(ctx context.Context) error {
 	_, err := p.nd.Change(ctx, node.Change{Desc: event.M("change.static-pod-made", "component", string(p.c)),
 		Script: script})
 	return err
+}
+
+// uid is the pod's. Without one the kubelet makes it of all fields of a pod that it knows, so that a kubelet of another
+// version would restart every static pod.
+func (p *pod) uid() string {
+	sum := sha256.Sum256([]byte(string(p.c) + " " + p.n.Name + " " + p.revision))
+	return hex.EncodeToString(sum[:16])
 }
 
 // Restart implements start.Part.

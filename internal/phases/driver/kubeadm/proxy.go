@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -23,8 +26,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
-// proxyLimit bounds the wait for the DaemonSet, which changes its pods one node after another.
-const proxyLimit = 20 * time.Minute
+// proxyLimit bounds the wait until the DaemonSet has a pod on a node that runs.
+const proxyLimit = 5 * time.Minute
 
 // proxyRuns waits until the node's kube-proxy runs in the revision that was published, and works.
 func (r *Kubeadm) proxyRuns(ctx context.Context, n config.Node, nd *node.Node,
@@ -42,6 +45,58 @@ func (r *Kubeadm) proxyRuns(ctx context.Context, n config.Node, nd *node.Node,
 		return err
 	}
 	return ready(ctx, nd)
+}
+
+// publish has the DaemonSet as this run wants it. On the way back from an upgrade the nodes' turns come before the step
+// that publishes it.
+func (r *Kubeadm) publish(ctx context.Context) error {
+	r.publishing.Lock()
+	defer r.publishing.Unlock()
+	if r.published {
+		return nil
+	}
+	make := func() ([]byte, error) { return r.objects(ctx) }
+	ok, err := r.clients.AppliedAsset(ctx, make)
+	if err == nil && !ok {
+		err = r.clients.ApplyAsset(ctx, make)
+	}
+	r.published = err == nil
+	return err
+}
+
+// endProxies deletes the node's pods of kube-proxy that have another revision than this run's.
+func (r *Kubeadm) endProxies(ctx context.Context, n config.Node) error {
+	revision, err := r.proxyRevision()
+	if err != nil {
+		return err
+	}
+	pods := r.clients.API().CoreV1().Pods(metav1.NamespaceSystem)
+	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + string(driver.Proxy),
+		FieldSelector: "spec.nodeName=" + n.Name})
+	if err != nil {
+		return clients.Fault(err)
+	}
+	for _, p := range list.Items {
+		if p.DeletionTimestamp != nil || hasRevision(p, revision) {
+			continue
+		}
+		if err := r.Emit(event.Change{Step: engine.StepID(ctx),
+			Desc: event.M("change.proxy-replaced", "node", n.Name, "pod", p.Name)}); err != nil || r.Dry {
+			return err
+		}
+		err := pods.Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return clients.Fault(err)
+		}
+	}
+	return nil
+}
+
+// hasRevision says whether a container of a pod carries the revision.
+func hasRevision(p corev1.Pod, revision string) bool {
+	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool {
+		return slices.Contains(c.Env, corev1.EnvVar{Name: revisionName, Value: revision})
+	})
 }
 
 // proxyConfiguration is what kubeadm makes the DaemonSet with, and the flags that kube-proxy reads beside it.
@@ -138,9 +193,12 @@ func (r *Kubeadm) withRevision(made string, flags map[string]string) ([]byte, er
 	return documents(docs...)
 }
 
-// mark gives the container of a DaemonSet its revision and its flags.
+// mark gives the container of a DaemonSet its revision and its flags. It replaces its pods when they are deleted.
 func mark(o doc, revision string, flags map[string]string) {
 	at := o
+	if spec, ok := o["spec"].(doc); ok {
+		spec["updateStrategy"] = doc{"type": "OnDelete"}
+	}
 	for _, k := range []string{"spec", "template", "spec"} {
 		next, ok := at[k].(doc)
 		if !ok {
