@@ -29,6 +29,15 @@ func rebootedAtOnce(t *testing.T, s *stand.Stand, file, cluster string, n, kubel
 	deploy(t, s, file)
 	must(t, "workload", s.StartWorkload(ctx))
 	must(t, "first use", s.Works(ctx, kubelets))
+	downAtOnce(t, s, n, kubelets)
+	deploy(t, s, file)
+	noChange(t, s.State(), cluster)
+}
+
+// downAtOnce takes all machines of a cluster with a workload down at once, twice.
+func downAtOnce(t *testing.T, s *stand.Stand, n, kubelets int) {
+	t.Helper()
+	ctx := t.Context()
 	var names []string
 	for k := 1; k <= n; k++ {
 		names = append(names, fmt.Sprintf("n%d", k))
@@ -59,8 +68,6 @@ func rebootedAtOnce(t *testing.T, s *stand.Stand, file, cluster string, n, kubel
 		s.Say("every node %s at once: machines up after %s, all nodes Ready after %s, everything works after %s",
 			way.name, up, ready, since())
 	}
-	deploy(t, s, file)
-	noChange(t, s.State(), cluster)
 }
 
 func each(nodes []string, do func(string) error) error {

@@ -217,9 +217,10 @@ var (
 	everyKubelet = []string{"kubelet", "kube-proxy"}
 )
 
-// versions is a command line that says in which version each component runs.
-const versions = `for u in kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy; do ` +
-	`p=$(systemctl show -P MainPID $u.service); [ "$p" = 0 ] || echo $u $(/proc/$p/exe --version | awk '{print $2}'); done`
+// versions is a command line that says in which version each component runs, as a service or in a pod.
+const versions = `for d in /proc/[0-9]*; do c=$(readlink $d/exe) || continue; c=${c% (deleted)}; c=${c##*/}; ` +
+	`case $c in kube-apiserver|kube-controller-manager|kube-scheduler|kubelet|kube-proxy) ` +
+	`echo $c $($d/exe --version | awk '{print $2}');; esac; done`
 
 // run wants components to run in a version on these nodes.
 func (u *upgraded) run(version string, components []string, nodes ...string) {
@@ -264,7 +265,9 @@ func (u *upgraded) services() map[string]string {
 	for _, n := range u.nodes {
 		text, err := u.Lab.Run(u.t.Context(), n.Name,
 			`for u in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy containerd eggo-lb; do `+
-				`echo $u $(systemctl show -P MainPID $u.service); done; ls -l /opt/eggo /usr/local/bin`)
+				`echo $u $(systemctl show -P MainPID $u.service); done; `+
+				`for d in /proc/[0-9]*; do tr '\0' '\n' <$d/environ 2>/dev/null | grep -q ^EGGO_REVISION= && `+
+				`echo $(readlink $d/exe) ${d#/proc/}; done | sort; ls -l /opt/eggo /usr/local/bin`)
 		must(u.t, "services", err)
 		out[n.Name] = text
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/assets"
+	"github.com/eggo-k8s/eggo/internal/bundle/addon"
 	"github.com/eggo-k8s/eggo/test/lab/upstream"
 )
 
@@ -17,36 +18,48 @@ import (
 // the default spec's. The lab's upstream builds that version once from source, which is some ten minutes of processor
 // time. The stand's own bundle stays.
 func (s *Stand) PackVersion(ctx context.Context, kubernetes string) (string, error) {
-	return s.packVersion(ctx, kubernetes, "")
+	return s.packVersion(ctx, kubernetes, "", nil)
 }
 
 // PackWithout packs one without an image whose name contains a word.
 func (s *Stand) PackWithout(ctx context.Context, kubernetes, image string) (string, error) {
-	return s.packVersion(ctx, kubernetes, image)
+	return s.packVersion(ctx, kubernetes, "-without-"+image,
+		func(text string) (string, error) { return withoutImage(text, image) })
 }
 
-func (s *Stand) packVersion(ctx context.Context, kubernetes, without string) (string, error) {
-	name := "eggo-" + kubernetes
-	if without != "" {
-		name += "-without-" + without
-	}
-	text, err := assets.BundleSpec(upstream.System)
+// PackKubeadm packs one that has what kubeadm of that version asks for as well.
+func (s *Stand) PackKubeadm(ctx context.Context, kubernetes string) (string, error) {
+	return s.packVersion(ctx, kubernetes, "-kubeadm",
+		func(text string) (string, error) { return withKubeadm(text, kubernetes) })
+}
+
+// packVersion packs a bundle of the default spec at a version, as edit leaves it.
+func (s *Stand) packVersion(ctx context.Context, kubernetes, suffix string, edit func(string) (string, error)) (
+	string, error,
+) {
+	name := "eggo-" + kubernetes + suffix
+	base, err := assets.BundleSpec(upstream.System)
 	if err != nil {
 		return "", err
 	}
-	spec, err := upstream.LoadSpec("")
-	if err != nil {
-		return "", err
-	}
-	own, err := specAt(string(text), spec.Kubernetes, kubernetes, name)
-	if err == nil && without != "" {
-		own, err = withoutImage(own, without)
-	}
-	if err != nil {
-		return "", err
+	text := string(base)
+	if edit != nil {
+		if text, err = edit(text); err != nil {
+			return "", err
+		}
 	}
 	file := filepath.Join(s.Dir, name+".yaml")
-	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	spec, err := upstream.LoadSpec(file) // at the version of the default spec, which the tools of the lab have
+	if err != nil {
+		return "", err
+	}
+	if text, err = specAt(text, spec.Kubernetes, kubernetes, name); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return "", err
 	}
 	spec = spec.At(kubernetes)
@@ -78,6 +91,31 @@ func specAt(text, from, to, name string) (string, error) {
 		text = strings.Replace(text, "\n"+line[0]+"\n", "\n"+line[1]+"\n", 1)
 	}
 	return text, nil
+}
+
+// withKubeadm is a spec with kubeadm, and the images of its list.
+func withKubeadm(spec, kubernetes string) (string, error) {
+	const at = "https://dl.k8s.io/release/{kubernetes}/bin/linux/{arch}/kubeadm"
+	list, _, err := addon.KubernetesImages(kubernetes)
+	if err != nil {
+		return "", err
+	}
+	images := ""
+	for _, im := range list {
+		if im.Kubeadm {
+			images += fmt.Sprintf("  - {name: %q, roles: [control-plane, worker]}\n", im.Name)
+		}
+	}
+	program := "  - {name: kubeadm, version: \"{kubernetes}\", url: \"" + at + "\", checksum: \"" + at +
+		".sha256\", dst: /usr/local/bin, roles: [control-plane]}\n"
+	for heading, entries := range map[string]string{"images": images, "binaries": program} {
+		line := "\n" + heading + ":\n"
+		if strings.Count(spec, line) != 1 {
+			return "", fmt.Errorf("the spec has no one line %q", heading+":")
+		}
+		spec = strings.Replace(spec, line, line+entries, 1)
+	}
+	return spec, nil
 }
 
 // withoutImage is a spec without the one image whose name contains a word.

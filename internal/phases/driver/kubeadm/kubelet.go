@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
@@ -80,7 +82,7 @@ func (r *Kubeadm) proxy(n config.Node, ready driver.Ready) driver.Work {
 		if err := r.publish(ctx); err != nil {
 			return err
 		}
-		if err := r.endProxies(ctx, n); err != nil {
+		if err := r.endProxies(ctx, n, r.clients.API().CoreV1().Pods(metav1.NamespaceSystem)); err != nil {
 			return err
 		}
 		return r.proxyRuns(ctx, n, nd, current, ready)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -65,12 +66,11 @@ func (r *Kubeadm) publish(ctx context.Context) error {
 }
 
 // endProxies deletes the node's pods of kube-proxy that have another revision than this run's.
-func (r *Kubeadm) endProxies(ctx context.Context, n config.Node) error {
+func (r *Kubeadm) endProxies(ctx context.Context, n config.Node, pods typed.PodInterface) error {
 	revision, err := r.proxyRevision()
 	if err != nil {
 		return err
 	}
-	pods := r.clients.API().CoreV1().Pods(metav1.NamespaceSystem)
 	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + string(driver.Proxy),
 		FieldSelector: "spec.nodeName=" + n.Name})
 	if err != nil {
