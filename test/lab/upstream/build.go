@@ -64,7 +64,8 @@ type builder struct {
 	line                                 func(string)
 }
 
-// imageArches are the architectures of every image: a bundle for either is packed on one machine.
+// imageArches are the architectures of every image but those that kubeadm asks for: a bundle for either is packed on
+// one machine.
 var imageArches = [...]string{"amd64", "arm64"}
 
 // Build makes what the spec names and is not there yet. What is there stays; an interrupted build leaves nothing half
@@ -265,7 +266,7 @@ func plan(o Options) ([]job, string, error) {
 		}
 		jobs = append(jobs, files...)
 	}
-	images, err := imageJobs(o.Spec)
+	images, err := imageJobs(o.Spec, arches)
 	return unique(append(jobs, images...)), dir, err
 }
 

@@ -22,6 +22,7 @@ var pauseSource []byte
 type imageRecipe struct {
 	prefix, title, recipe string
 	kubernetes            bool // built from the module of the spec's Kubernetes, whatever the tag says
+	asFiles               bool // only for the architectures of the files: it takes minutes for each
 	types                 mediaTypes
 	build                 func(ctx context.Context, b *builder, tag, arch string) (platformImage, error)
 }
@@ -30,23 +31,23 @@ type imageRecipe struct {
 // OCI, as they do in the world, so that a builder meets both.
 func imageRecipes() []imageRecipe {
 	return []imageRecipe{
-		{"registry.k8s.io/pause:", "pause", "2", false, dockerTypes, pauseImage},
-		{"registry.k8s.io/coredns/coredns:", "CoreDNS", "1", false, dockerTypes, corednsImage},
-		{"ghcr.io/flannel-io/flannel:", "flannel", "2", false, ociTypes, flannelImage},
-		{"ghcr.io/flannel-io/flannel-cni-plugin:", "flannel CNI plugin", "1", false, ociTypes, flannelPluginImage},
-		{"registry.k8s.io/e2e-test-images/agnhost:", "agnhost", "2", true, dockerTypes, agnhostImage},
+		{"registry.k8s.io/pause:", "pause", "2", false, false, dockerTypes, pauseImage},
+		{"registry.k8s.io/coredns/coredns:", "CoreDNS", "1", false, false, dockerTypes, corednsImage},
+		{"ghcr.io/flannel-io/flannel:", "flannel", "2", false, false, ociTypes, flannelImage},
+		{"ghcr.io/flannel-io/flannel-cni-plugin:", "flannel CNI plugin", "1", false, false, ociTypes, flannelPluginImage},
+		{"registry.k8s.io/e2e-test-images/agnhost:", "agnhost", "2", true, false, dockerTypes, agnhostImage},
 		componentRecipe("kube-apiserver"), componentRecipe("kube-controller-manager"),
 		componentRecipe("kube-scheduler"),
-		{"registry.k8s.io/kube-proxy:", "kube-proxy", "1", false, dockerTypes, kubeProxyImage},
-		{"registry.k8s.io/etcd:", "etcd", "1", false, dockerTypes, etcdImage},
+		{"registry.k8s.io/kube-proxy:", "kube-proxy", "1", false, true, dockerTypes, kubeProxyImage},
+		{"registry.k8s.io/etcd:", "etcd", "1", false, true, dockerTypes, etcdImage},
 	}
 }
 
 // imageJobs lists the jobs for the images of the spec.
-func imageJobs(spec *Spec) ([]job, error) {
+func imageJobs(spec *Spec, arches []string) ([]job, error) {
 	var jobs []job
 	for _, n := range spec.ImageNames() {
-		j, err := imageJob(spec, n)
+		j, err := imageJob(spec, n, arches)
 		if err != nil {
 			return nil, err
 		}
@@ -55,25 +56,30 @@ func imageJobs(spec *Spec) ([]job, error) {
 	return jobs, nil
 }
 
-func imageJob(spec *Spec, image string) (job, error) {
+func imageJob(spec *Spec, image string, arches []string) (job, error) {
 	for _, r := range imageRecipes() {
 		tag, ok := strings.CutPrefix(image, r.prefix)
 		if !ok {
 			continue
 		}
 		recipe := r.recipe + " " + spec.OS.Codename
+		if r.asFiles {
+			recipe += " " + strings.Join(arches, "+")
+		} else {
+			arches = imageArches[:]
+		}
 		if r.kubernetes {
 			recipe += " " + spec.toolsVersion()
 		}
 		return job{
 			id:     "image-" + strings.NewReplacer("/", "_", ":", "_").Replace(image),
-			title:  "image " + r.title + " " + tag + " " + strings.Join(imageArches[:], "+"),
+			title:  "image " + r.title + " " + tag + " " + strings.Join(arches, "+"),
 			recipe: recipe,
 			needs:  []string{image},
 			run: func(ctx context.Context, b *builder) (made, error) {
 				s := newStore(b.dir)
 				var platforms []platformImage
-				for _, a := range imageArches {
+				for _, a := range arches {
 					p, err := r.build(ctx, b, tag, a)
 					if err != nil {
 						return made{}, fmt.Errorf("%s: %w", a, err)

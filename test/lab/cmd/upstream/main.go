@@ -40,7 +40,8 @@ func root() *cobra.Command {
 		"bundle spec whose URLs and images are meant (default the one that eggo-bundle carries)")
 	f.StringVar(&kubernetes, "kubernetes", "", "another version of Kubernetes than the spec's, such as v1.33.13")
 	f.StringSliceVar(&arches, "arch", nil,
-		"architectures of the files (default this machine's); images are made for amd64 and arm64")
+		"architectures of the files and of the images of kubeadm (default this machine's); other images are made for "+
+			"amd64 and arm64")
 	options := func() (upstream.Options, error) {
 		s, err := upstream.LoadSpec(spec)
 		if err == nil && kubernetes != "" {
