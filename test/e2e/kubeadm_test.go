@@ -45,7 +45,7 @@ func TestKubeadm(t *testing.T) {
 	before := untouched(t, s, 2)
 	without, err := s.Vary(file, "without.yaml", s.Bundle, plain)
 	must(t, "deploy.yaml", err)
-	if err := try(t, s, 5, "deploy", "-f", without).Has("kubeadm", "registry.k8s.io/kube-apiserver"); err != nil {
+	if err := try(t, s, 6, "deploy", "-f", without).Has("kubeadm", "registry.k8s.io/kube-apiserver"); err != nil {
 		t.Error(err)
 	}
 	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 2) })

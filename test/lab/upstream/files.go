@@ -50,6 +50,8 @@ func fileJobs(urls []string) ([]job, error) {
 			id = "cni-plugins-" + m[1] + "-" + m[2]
 		case flannelURL.MatchString(u):
 			id = "flannel-manifest-" + flannelURL.FindStringSubmatch(u)[1]
+		case calicoURL.MatchString(u):
+			id = "calico-manifest-" + calicoURL.FindStringSubmatch(u)[1]
 		case containerdURL.MatchString(u):
 			m := containerdURL.FindStringSubmatch(u)
 			id = "containerd-" + m[1] + "-" + m[2]
@@ -110,6 +112,10 @@ func fileJob(id, arch string, urls []string) job {
 		m := corednsURL.FindStringSubmatch(u)
 		j.title, j.recipe = "CoreDNS "+m[1]+" "+arch, "1"
 		j.run = func(ctx context.Context, b *builder) (made, error) { return b.coredns(ctx, u, m[1], arch) }
+	case strings.HasPrefix(id, "calico-manifest-"):
+		release := calicoURL.FindStringSubmatch(u)[1]
+		j.title, j.recipe = "Calico "+release+" manifest", "1"
+		j.run = func(ctx context.Context, b *builder) (made, error) { return b.calicoManifest(ctx, u, release) }
 	case strings.HasPrefix(id, "containerd-"), strings.HasPrefix(id, "cri-dockerd-"):
 		return runtimeJob(id, urls)
 	default:
@@ -284,6 +290,11 @@ func (b *builder) flannelManifest(ctx context.Context, url, version string) (mad
 	if want := "ghcr.io/flannel-io/flannel:" + version; !bytes.Contains(body, []byte(want)) {
 		return made{}, fmt.Errorf("kube-flannel.yml of %s does not name %s", version, want)
 	}
+	return b.served(url, body)
+}
+
+// served writes a file at the place of its URL.
+func (b *builder) served(url string, body []byte) (made, error) {
 	file, err := urlPath(url)
 	if err != nil {
 		return made{}, err
