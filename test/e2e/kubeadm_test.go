@@ -39,7 +39,7 @@ func TestKubeadm(t *testing.T) {
 	full(t)
 	s := newLab(t, 2)
 	ctx := t.Context()
-	nodes := []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "n"}}
+	nodes := []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}}
 	plain := s.Bundle
 	file := byKubeadm(t, s, "pods", nodes)
 	before := untouched(t, s, 2)
@@ -77,7 +77,7 @@ func TestKubeadmControlPlanes(t *testing.T) {
 	s := newLab(t, 5)
 	ctx := t.Context()
 	u := &upgraded{Stand: s, t: t, cluster: "planes", nodes: []stand.Node{{Name: "n1", Roles: "me"},
-		{Name: "n2", Roles: "me"}, {Name: "n3", Roles: "me"}, {Name: "n4", Roles: "nl"}}}
+		{Name: "n2", Roles: "me"}, {Name: "n3", Roles: "mne"}, {Name: "n4", Roles: "nl"}}}
 	var err error
 	s.Bundle, err = s.PackKubeadm(ctx, minorOwn)
 	must(t, "pack", err)
@@ -123,13 +123,13 @@ func TestKubeadmControlPlanes(t *testing.T) {
 	u.healthy()
 
 	s.Say("== a control plane and a worker leave")
-	try(t, s, 0, "delete", "--id", u.cluster, "--yes", "--purge", "n3")
+	try(t, s, 0, "delete", "--id", u.cluster, "--yes", "--purge", "n2")
 	try(t, s, 0, "delete", "--id", u.cluster, "--yes", "--purge", "n5")
-	absent(t, s, u.cluster, "n3")
+	absent(t, s, u.cluster, "n2")
 	absent(t, s, u.cluster, "n5")
 	try(t, s, 0, "deploy", "--id", u.cluster)
 	noChange(t, s.State(), u.cluster)
-	u.nodes = append(u.nodes[:2:2], u.nodes[3])
+	u.nodes = []stand.Node{u.nodes[0], u.nodes[2], u.nodes[3]}
 	u.spread()
 	try(t, s, 0, "cleanup", "--id", u.cluster, "--yes", "--purge")
 	same(t, u.before, func() []lab.Snapshot { return snapshots(t, s, 5) })
