@@ -70,9 +70,9 @@ func (r *Kubeadm) pod(c driver.Component, n config.Node, nd *node.Node) (*pod, e
 	p.files = append(p.files, node.File{Path: confFile(c), Mode: 0o600, Data: conf})
 	ca, front := r.services.PKI(), r.services.PKI().FrontProxyClient
 	p.beside = []node.File{
-		layout.PlainFile(pkiDir+"/ca.crt", ca.CA.Cert), layout.SecretFile(pkiDir+"/ca.key", ca.CA.Key),
-		layout.PlainFile(pkiDir+"/front-proxy-ca.crt", ca.FrontProxyCA.Cert),
-		layout.PlainFile(pkiDir+"/front-proxy-client.crt", front.Cert),
+		layout.RootFile(pkiDir+"/ca.crt", ca.CA.Cert), layout.SecretFile(pkiDir+"/ca.key", ca.CA.Key),
+		layout.RootFile(pkiDir+"/front-proxy-ca.crt", ca.FrontProxyCA.Cert),
+		layout.RootFile(pkiDir+"/front-proxy-client.crt", front.Cert),
 		layout.SecretFile(pkiDir+"/front-proxy-client.key", front.Key),
 	}
 	return p, nil

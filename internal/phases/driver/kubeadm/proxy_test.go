@@ -1,6 +1,7 @@
 package kubeadm
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -99,5 +100,26 @@ func TestAStaticPodKeepsItsUIDUntilItChanges(t *testing.T) {
 	q, err := r.pod(driver.ControllerManager, r.named("m1"), p.nd)
 	if err != nil || q.uid() == p.uid() {
 		t.Errorf("two components have the same uid: %v", err)
+	}
+}
+
+// TestAFileOfSeveralComponentsIsTheSame: what one component puts there is no change to another one, which would be
+// restarted by every deploy.
+func TestAFileOfSeveralComponentsIsTheSame(t *testing.T) {
+	r := made(t, "")
+	n := r.named("m1")
+	nd := node.New(newMachine(t, r.Binaries(n, Program)[0].File), r.Emit)
+	seen := map[string]node.File{}
+	for _, c := range podsOf(n) {
+		p, err := r.pod(c, n, nd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range slices.Concat(p.beside, p.files) {
+			if is, ok := seen[f.Path]; ok && (is.Mode != f.Mode || !bytes.Equal(is.Data, f.Data)) {
+				t.Errorf("%s of %s has mode %o, and of another one %o", f.Path, c, f.Mode, is.Mode)
+			}
+			seen[f.Path] = f
+		}
 	}
 }
