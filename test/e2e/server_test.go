@@ -1,0 +1,296 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/test/e2e/stand"
+	"github.com/eggo-k8s/eggo/test/lab"
+)
+
+// server is eggo-server as a process, and an administrator who calls it.
+type server struct {
+	*stand.Stand
+	t       *testing.T
+	address string
+	data    string
+	token   string
+	client  *http.Client
+	process *exec.Cmd
+}
+
+// atWork starts a server on the stand's state directory, and sets it up.
+func atWork(t *testing.T, s *stand.Stand) *server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, "port", err)
+	v := &server{Stand: s, t: t, address: l.Addr().String(), data: t.TempDir()}
+	must(t, "port", l.Close())
+	v.start()
+	t.Cleanup(v.kill)
+	setup, err := os.ReadFile(filepath.Join(v.data, "setup-token"))
+	must(t, "setup token", err)
+	var who struct{ Token string }
+	cookie := v.call("POST", "/setup", map[string]any{"token": strings.TrimSpace(string(setup)), "name": "ann",
+		"password": "a long enough passphrase"}, 201, nil).Get("Set-Cookie")
+	cookie, _, _ = strings.Cut(cookie, ";")
+	v.token = "cookie " + cookie
+	v.call("POST", "/tokens", map[string]any{"name": "e2e", "role": "admin",
+		"ends": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)}, 201, &who)
+	v.token = who.Token
+	return v
+}
+
+// start has the server run, and waits until it answers.
+func (v *server) start() {
+	v.t.Helper()
+	out, err := os.OpenFile(filepath.Join(v.data, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	must(v.t, "log", err)
+	defer out.Close()
+	v.process = exec.Command(v.Program("eggo-server"), "serve", "--listen", v.address, "--data-dir", v.data,
+		"--state-dir", v.State())
+	v.process.Stdout, v.process.Stderr = out, out
+	must(v.t, "eggo-server", v.process.Start())
+	must(v.t, "eggo-server", stand.Until(v.t.Context(), time.Minute, "the server answers",
+		func(ctx context.Context) error {
+			ca, err := os.ReadFile(filepath.Join(v.data, "tls", "ca.crt"))
+			if err != nil {
+				return err
+			}
+			roots := x509.NewCertPool()
+			roots.AppendCertsFromPEM(ca)
+			v.client = &http.Client{Timeout: time.Minute,
+				Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+			q, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+v.address+"/readyz", nil)
+			if err != nil {
+				return err
+			}
+			res, err := v.client.Do(q)
+			if err == nil {
+				err = res.Body.Close()
+			}
+			return err
+		}))
+}
+
+// kill ends the server as a power cut does.
+func (v *server) kill() {
+	_ = v.process.Process.Signal(syscall.SIGKILL)
+	_ = v.process.Wait()
+}
+
+// call wants a status, and decodes what is answered.
+func (v *server) call(method, path string, body any, want int, into any) http.Header {
+	v.t.Helper()
+	var text []byte
+	if body != nil {
+		var err error
+		text, err = json.Marshal(body)
+		must(v.t, path, err)
+	}
+	q, err := http.NewRequestWithContext(v.t.Context(), method, "https://"+v.address+"/api/v1"+path,
+		bytes.NewReader(text))
+	must(v.t, path, err)
+	if cookie, is := strings.CutPrefix(v.token, "cookie "); is {
+		q.Header.Set("Cookie", cookie)
+	} else if v.token != "" {
+		q.Header.Set("Authorization", "Bearer "+v.token)
+	}
+	if body != nil {
+		q.Header.Set("Content-Type", "application/json")
+	}
+	res, err := v.client.Do(q)
+	must(v.t, path, err)
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	must(v.t, path, err)
+	v.Say("%s %s: %d", method, path, res.StatusCode)
+	if res.StatusCode != want {
+		v.t.Fatalf("%s %s: %d, want %d\n%s", method, path, res.StatusCode, want, answer)
+	}
+	if into != nil {
+		must(v.t, path, json.Unmarshal(answer, into))
+	}
+	return res.Header
+}
+
+// seen is a cluster as the server shows it.
+type seen struct {
+	State     string
+	Operation *struct {
+		Kind string
+		Runs []string
+	}
+	Fault *struct{ Code, Detail string }
+}
+
+func (v *server) cluster(name string) (is seen) {
+	v.t.Helper()
+	v.call("GET", "/clusters/"+name, nil, 200, &is)
+	return is
+}
+
+// awaits waits until the cluster has a state.
+func (v *server) awaits(name, state string, limit time.Duration) {
+	v.t.Helper()
+	began := time.Now()
+	must(v.t, state, stand.Until(v.t.Context(), limit, name+" is "+state, func(context.Context) error {
+		if is := v.cluster(name); is.State != state {
+			return fmt.Errorf("%+v", is)
+		}
+		return nil
+	}))
+	v.Say("%s is %s after %s", name, state, time.Since(began).Round(time.Second))
+}
+
+// changing waits until the operation in progress has changed something on a node.
+func (v *server) changing(name string) {
+	v.t.Helper()
+	must(v.t, "a change", stand.Until(v.t.Context(), 5*time.Minute, "a node is changed", func(context.Context) error {
+		is := v.cluster(name)
+		if is.Operation == nil || len(is.Operation.Runs) == 0 {
+			return fmt.Errorf("%+v", is)
+		}
+		runs, err := stand.Runs(v.State(), name)
+		if err == nil && changes(runs[len(runs)-1:]) == 0 {
+			err = fmt.Errorf("nothing was changed")
+		}
+		return err
+	}))
+}
+
+// killedIn kills the server while the cluster is in a state, and wants it to be in that state again afterwards, or
+// to have left it in the way of one that was not killed.
+func (v *server) killedIn(name, state string, next ...string) {
+	v.t.Helper()
+	if is := v.cluster(name); is.State != state {
+		v.t.Fatalf("%s is %+v, want %s", name, is, state)
+	}
+	v.Say("== the server is killed while %s is %s", name, state)
+	v.kill()
+	v.start()
+	is := v.cluster(name)
+	if !strings.Contains(" "+strings.Join(append(next, state), " ")+" ", " "+is.State+" ") {
+		v.t.Errorf("%s is %+v, and was %s", name, is, state)
+	}
+}
+
+// idle wants no process of a run to be left on the nodes, whose shells are below sshd.
+func (v *server) idle(nodes ...string) {
+	v.t.Helper()
+	for _, n := range nodes {
+		must(v.t, n, stand.Until(v.t.Context(), time.Minute, "nothing of the run is left on "+n,
+			func(ctx context.Context) error {
+				out, err := v.Lab.Run(ctx, n, `for p in $(pgrep -f 'sshd: .*@notty'); do [ $p = $PPID ] || `+
+					`pgrep -a -P $p; done | grep -v pgrep || true`)
+				if err == nil && strings.TrimSpace(out) != "" {
+					err = fmt.Errorf("%s", out)
+				}
+				return err
+			}))
+	}
+}
+
+// TestServer: a cluster's life by REST. The server is killed in every state that lasts, and what it was is so
+// afterwards; the command line works on the same cluster; what the rules forbid is refused; nothing is left.
+func TestServer(t *testing.T) {
+	full(t)
+	s := newLab(t, 3)
+	before := untouched(t, s, 3)
+	v := atWork(t, s)
+	key, err := os.ReadFile(s.Lab.IdentityFile())
+	must(t, "key", err)
+	known, err := os.ReadFile(s.Lab.KnownHosts())
+	must(t, "known hosts", err)
+	node := func(name string, roles ...string) map[string]any {
+		return map[string]any{"name": name, "address": address(t, s, name), "roles": roles}
+	}
+	two := []any{node("n1", "controlplane", "etcd"), node("n2", "worker")}
+	three := append(two[:2:2], node("n3", "worker"))
+
+	s.Say("== create")
+	v.call("POST", "/clusters", map[string]any{"name": "rest", "server_address": "192.0.2.250",
+		"domain": "cluster.local", "ssh": map[string]any{"user": "root", "key": string(key), "known_hosts": string(known)},
+		"bundles": map[string]any{runtime.GOARCH: s.Bundle}, "nodes": two, "options": map[string]any{"allow_unsigned": true}}, 202, nil)
+	v.changing("rest")
+	v.killedIn("rest", "Creating")
+	if got := try(t, s, 11, "deploy", "--id", "rest"); got.Has("rest") != nil {
+		t.Errorf("a deploy beside it is not refused by name:\n%s", tail(got.Out, 10))
+	}
+	v.awaits("rest", "Running", 15*time.Minute)
+	v.killedIn("rest", "Running", "Connecting")
+	v.awaits("rest", "Running", time.Minute)
+	s.Admin = "n1"
+	must(t, "workload", s.StartWorkload(t.Context()))
+
+	s.Say("== a worker is added")
+	v.call("PUT", "/clusters/rest", map[string]any{"nodes": three}, 202, nil)
+	v.call("PUT", "/clusters/rest", map[string]any{"nodes": two}, 409, nil)
+	v.changing("rest")
+	v.killedIn("rest", "Updating")
+	v.awaits("rest", "Running", 15*time.Minute)
+	must(t, "use", s.Works(t.Context(), 3))
+	v.call("PUT", "/clusters/rest", map[string]any{"nodes": []any{node("n1", "controlplane"), node("n2", "worker"),
+		node("n3", "worker")}}, 422, nil)
+	try(t, s, 0, "status", "--id", "rest")
+
+	s.Say("== its API server is off")
+	_, err = s.Lab.Run(t.Context(), "n1", "systemctl stop kube-apiserver")
+	must(t, "stop", err)
+	v.awaits("rest", "Unreachable", 2*time.Minute)
+	v.killedIn("rest", "Unreachable", "Connecting")
+	_, err = s.Lab.Run(t.Context(), "n1", "systemctl start kube-apiserver")
+	must(t, "start", err)
+	v.awaits("rest", "Running", 3*time.Minute)
+
+	s.Say("== renewed, canceled, continued")
+	v.call("POST", "/clusters/rest/renew", map[string]any{}, 202, nil)
+	v.changing("rest")
+	v.call("POST", "/clusters/rest/cancel", nil, 202, nil)
+	v.killedIn("rest", "Canceling", "Unavailable")
+	v.awaits("rest", "Unavailable", 5*time.Minute)
+	v.idle("n1", "n2", "n3")
+	v.killedIn("rest", "Unavailable")
+	v.call("POST", "/clusters/rest/continue", nil, 202, nil)
+	v.awaits("rest", "Running", 15*time.Minute)
+	must(t, "use", s.Works(t.Context(), 3))
+
+	s.Say("== a kubeconfig, and what the server keeps")
+	v.call("POST", "/clusters/rest/kubeconfig", map[string]any{}, 200, nil)
+	for _, file := range []string{"server.db", "server.db-wal", "log"} {
+		data, err := os.ReadFile(filepath.Join(v.data, file))
+		if err == nil && (bytes.Contains(data, key[40:120]) || bytes.Contains(data, []byte("a long enough passphrase")) ||
+			bytes.Contains(data, []byte(v.token))) {
+			t.Errorf("%s has a secret", file)
+		}
+	}
+
+	s.Say("== delete")
+	v.call("DELETE", "/clusters/rest?purge=true", nil, 202, nil)
+	v.changing("rest")
+	v.killedIn("rest", "Destroy")
+	must(t, "the end", stand.Until(t.Context(), 10*time.Minute, "the cluster is gone", func(context.Context) error {
+		var list struct{ Clusters []seen }
+		v.call("GET", "/clusters", nil, 200, &list)
+		if len(list.Clusters) > 0 {
+			return fmt.Errorf("%+v", list)
+		}
+		return nil
+	}))
+	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 3) })
+}
