@@ -229,8 +229,8 @@ func TestServer(t *testing.T) {
 		"bundles": map[string]any{runtime.GOARCH: s.Bundle}, "nodes": two, "options": map[string]any{"allow_unsigned": true}}, 202, nil)
 	v.changing("rest")
 	v.killedIn("rest", "Creating")
-	if got := try(t, s, 11, "deploy", "--id", "rest"); got.Has("rest") != nil {
-		t.Errorf("a deploy beside it is not refused by name:\n%s", tail(got.Out, 10))
+	if got := try(t, s, 11, "deploy", "--id", "rest"); got.Has("lock.cluster-held") != nil {
+		t.Errorf("a deploy beside it is not refused:\n%s", tail(got.Out, 10))
 	}
 	v.awaits("rest", "Running", 15*time.Minute)
 	v.killedIn("rest", "Running", "Connecting")

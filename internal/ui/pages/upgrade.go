@@ -81,7 +81,8 @@ func (p *Upgrade) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 	return tea.Batch(c, more)
 }
 
-// know takes what was found. The bundles of the only newer version are chosen, and those that were typed.
+// know takes what was found. The bundles of the only newer version are chosen, one for each architecture and operating
+// system, and those that were typed.
 func (p *Upgrade) know(x backend.Upgrades) tea.Cmd {
 	row, first := p.at-len(p.found.Bundles), !p.have
 	p.found, p.have = x, true
@@ -89,9 +90,12 @@ func (p *Upgrade) know(x backend.Upgrades) tea.Cmd {
 	for _, b := range x.Bundles {
 		versions[b.Kubernetes] = true
 	}
+	served := map[[2]string]bool{}
 	for _, b := range x.Bundles {
 		if _, known := p.chosen[b.Path]; !known {
-			p.chosen[b.Path] = b.Fault == nil && (b.Named || first && len(versions) == 1)
+			serves := [2]string{b.Arch, b.OS}
+			p.chosen[b.Path] = b.Fault == nil && (b.Named || first && len(versions) == 1 && !served[serves])
+			served[serves] = served[serves] || p.chosen[b.Path]
 		}
 	}
 	if p.at = row + len(x.Bundles); first {

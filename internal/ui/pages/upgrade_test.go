@@ -113,13 +113,17 @@ func TestTheOnlyNewerVersionIsChosen(t *testing.T) {
 	d.S.Upgrades = func(ctx context.Context, c string, paths []string) (backend.Upgrades, error) {
 		got, _ := upgrades(ctx, c, paths)
 		got.Bundles = slices.Delete(got.Bundles, 2, 3)
+		copied := got.Bundles[0]
+		copied.Path = "/mnt/copy-of-it.tar.gz"
+		got.Bundles = append(got.Bundles, copied)
 		return got, nil
 	}
 	p := NewUpgrade(d, clusters()[0])
 	a := begin(t, p, i18n.English, false, 80, 24)
-	if got := p.paths(); len(got) != 2 {
+	if got := p.paths(); len(got) != 2 || slices.Contains(got, "/mnt/copy-of-it.tar.gz") {
 		t.Error(got)
 	}
+	uitest.Keys(t, a, "down")
 	uitest.Keys(t, a, "down", "down")
 	uitest.Type(t, a, "/mnt/b.tar.gz")
 	uitest.Keys(t, a, "enter")
