@@ -236,7 +236,6 @@ func TestServer(t *testing.T) {
 	v.killedIn("rest", "Running", "Connecting")
 	v.awaits("rest", "Running", time.Minute)
 	s.Admin = "n1"
-	must(t, "workload", s.StartWorkload(t.Context()))
 
 	s.Say("== a worker is added")
 	v.call("PUT", "/clusters/rest", map[string]any{"nodes": three}, 202, nil)
@@ -244,6 +243,7 @@ func TestServer(t *testing.T) {
 	v.changing("rest")
 	v.killedIn("rest", "Updating")
 	v.awaits("rest", "Running", 15*time.Minute)
+	must(t, "workload", s.StartWorkload(t.Context()))
 	must(t, "use", s.Works(t.Context(), 3))
 	v.call("PUT", "/clusters/rest", map[string]any{"nodes": []any{node("n1", "controlplane"), node("n2", "worker"),
 		node("n3", "worker")}}, 422, nil)
