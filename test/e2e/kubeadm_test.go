@@ -68,29 +68,31 @@ func TestKubeadm(t *testing.T) {
 	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 2) })
 }
 
-// TestKubeadmControlPlanes: three control planes of static pods behind a load balancer. A worker joins, all machines go
-// down at once, and while clients call the API and a Service ten times a second each the cluster goes to another minor
-// version, back from its soak, and there again. Then a control plane and a worker leave, and all of it is removed, and
-// installed again.
-func TestKubeadmControlPlanes(t *testing.T) {
-	full(t)
-	s := newLab(t, 5)
-	ctx := t.Context()
-	u := &upgraded{Stand: s, t: t, cluster: "planes", nodes: []stand.Node{{Name: "n1", Roles: "me"},
-		{Name: "n2", Roles: "me"}, {Name: "n3", Roles: "mne"}, {Name: "n4", Roles: "nl"}}}
+// planes is a cluster of three control planes of static pods behind a load balancer, with a workload.
+func planes(t *testing.T, cluster string, machines int, nodes []stand.Node) *upgraded {
+	t.Helper()
+	s := newLab(t, machines)
+	u := &upgraded{Stand: s, t: t, cluster: cluster, nodes: nodes}
 	var err error
-	s.Bundle, err = s.PackKubeadm(ctx, minorOwn)
+	s.Bundle, err = s.PackKubeadm(t.Context(), minorOwn)
 	must(t, "pack", err)
-	newer, err := s.PackKubeadm(ctx, minorAfter)
-	must(t, "pack", err)
-	base, err := s.Deploy("planes.yaml", u.cluster, u.nodes)
+	base, err := s.Deploy(cluster+".yaml", cluster, nodes)
 	must(t, "deploy.yaml", err)
-	u.file, err = s.Vary(base, "planes-pods.yaml", "eggo:\n", "eggo:\n  driver: kubeadm\n")
+	u.file, err = s.Vary(base, cluster+"-pods.yaml", "eggo:\n", "eggo:\n  driver: kubeadm\n")
 	must(t, "deploy.yaml", err)
-	u.before = untouched(t, s, 5)
+	u.before = untouched(t, s, machines)
 	deploy(t, s, u.file)
 	u.workload()
+	return u
+}
 
+// TestKubeadmControlPlanes: three control planes of static pods behind a load balancer. A worker joins, all machines go
+// down at once, a control plane and a worker leave; all of it is removed, and installed again.
+func TestKubeadmControlPlanes(t *testing.T) {
+	full(t)
+	u := planes(t, "planes", 5, []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"},
+		{Name: "n3", Roles: "mne"}, {Name: "n4", Roles: "nl"}})
+	s := u.Stand
 	s.Say("== a worker joins, and all machines go down at once")
 	try(t, s, 0, "join", "--id", u.cluster, "--name", "n5", address(t, s, "n5"))
 	u.nodes = append(u.nodes, stand.Node{Name: "n5", Roles: "n"})
@@ -98,29 +100,6 @@ func TestKubeadmControlPlanes(t *testing.T) {
 	downAtOnce(t, s, 5, 5)
 	try(t, s, 0, "deploy", "--id", u.cluster)
 	noChange(t, s.State(), u.cluster)
-
-	c := u.clients()
-	s.Say("== to another minor version, and back from its soak")
-	u.until("soak.watch", u.args([]string{newer}, "--soak", "10m"), func(r *stand.Running) {
-		u.run(minorAfter, controlPlane, "n1", "n2", "n3")
-		u.run(minorOwn, everyKubelet, u.kubelets()...)
-		u.kubectl("create", "configmap", "soaked", "--from-literal=x=1")
-		must(t, "kill", r.Signal(syscall.SIGKILL))
-		_, err := r.Wait()
-		must(t, "upgrade", err)
-	})
-	u.unfinished()
-	try(t, s, 0, "upgrade", "--back", "--id", u.cluster, "--yes")
-	u.allRun(minorOwn)
-	u.kubectl("get", "configmap", "soaked")
-	s.Say("== there again, killed while a worker has its turn")
-	u.killed("nodes.turn/n4", u.args([]string{newer}, "--soak", "20s"))
-	u.more(0, "--soak", "20s")
-	c.unharmed(t)
-	u.reportAbsences()
-	u.allRun(minorAfter)
-	u.spread()
-	u.healthy()
 
 	s.Say("== a control plane and a worker leave")
 	try(t, s, 0, "delete", "--id", u.cluster, "--yes", "--purge", "n2")
@@ -135,7 +114,40 @@ func TestKubeadmControlPlanes(t *testing.T) {
 	same(t, u.before, func() []lab.Snapshot { return snapshots(t, s, 5) })
 	s.Say("== installed again")
 	deploy(t, s, u.file)
-	runsPods(t, s, "n3", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+	runsPods(t, s, "n2", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 	try(t, s, 0, "cleanup", "-f", u.file, "--yes", "--purge")
 	same(t, u.before, func() []lab.Snapshot { return snapshots(t, s, 5) })
+}
+
+// TestKubeadmUpgrade: while clients call the API through the load balancer, and a Service, ten times a second each,
+// write and watch, control planes of static pods go to another minor version, back from its soak, and there again.
+func TestKubeadmUpgrade(t *testing.T) {
+	full(t)
+	u := planes(t, "pods-up", 5, []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"},
+		{Name: "n3", Roles: "me"}, {Name: "n4", Roles: "nl"}, {Name: "n5", Roles: "n"}})
+	newer, err := u.PackKubeadm(t.Context(), minorAfter)
+	must(t, "pack", err)
+	c := u.clients()
+	u.Say("== to another minor version, and back from its soak")
+	u.until("soak.watch", u.args([]string{newer}, "--soak", "10m"), func(r *stand.Running) {
+		u.run(minorAfter, controlPlane, "n1", "n2", "n3")
+		u.run(minorOwn, everyKubelet, u.kubelets()...)
+		u.kubectl("create", "configmap", "soaked", "--from-literal=x=1")
+		must(t, "kill", r.Signal(syscall.SIGKILL))
+		_, err := r.Wait()
+		must(t, "upgrade", err)
+	})
+	u.unfinished()
+	try(t, u.Stand, 0, "upgrade", "--back", "--id", u.cluster, "--yes")
+	u.allRun(minorOwn)
+	u.kubectl("get", "configmap", "soaked")
+	u.Say("== there again, killed while a worker has its turn")
+	u.killed("nodes.turn/n4", u.args([]string{newer}, "--soak", "20s"))
+	u.more(0, "--soak", "20s")
+	c.unharmed(t)
+	u.reportAbsences()
+	u.allRun(minorAfter)
+	u.spread()
+	u.healthy()
+	u.gone()
 }
