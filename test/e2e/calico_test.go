@@ -68,7 +68,8 @@ func guarded(t *testing.T, s *stand.Stand, nodes ...string) {
 		for _, role := range []string{"friend", "stranger"} {
 			pod := role + "-" + n
 			pods = append(pods, pod)
-			must(t, pod, s.Apply(ctx, fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s, labels: {role: %s}}\n"+
+			must(t, pod, s.Apply(ctx, fmt.Sprintf("apiVersion: v1\nkind: Pod\n"+
+				"metadata: {name: %s, labels: {role: %s}}\n"+
 				"spec: {nodeName: %s, terminationGracePeriodSeconds: 0, containers: [{name: c, "+
 				"image: \"registry.k8s.io/e2e-test-images/agnhost:2.57\", args: [pause]}]}\n", pod, role, n)))
 		}

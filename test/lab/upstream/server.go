@@ -68,7 +68,7 @@ func Mirrors(addr string) []string {
 		"http://deb.debian.org=http://" + addr + "/deb.debian.org",
 		"registry.k8s.io=" + addr + "/registry.k8s.io",
 		"ghcr.io=" + addr + "/ghcr.io",
-		"docker.io=" + addr + "/docker.io",
+		"docker.io=" + addr + "/index.docker.io", // as its references are read
 		"https://raw.githubusercontent.com=http://" + addr + "/raw.githubusercontent.com",
 	}
 }

@@ -5,11 +5,10 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/driver/start"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -82,7 +81,12 @@ func (r *Kubeadm) proxy(n config.Node, ready driver.Ready) driver.Work {
 		if err := r.publish(ctx); err != nil {
 			return err
 		}
-		if err := r.endProxies(ctx, n, r.clients.API().CoreV1().Pods(metav1.NamespaceSystem)); err != nil {
+		revision, err := r.proxyRevision()
+		if err != nil {
+			return err
+		}
+		if err := r.clients.DeletePods(ctx, clients.Pods{Namespace: "kube-system", Label: "k8s-app=kube-proxy",
+			Node: n.Name, But: [2]string{revisionName, revision}}); err != nil {
 			return err
 		}
 		return r.proxyRuns(ctx, n, nd, current, ready)

@@ -8,10 +8,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -63,40 +59,6 @@ func (r *Kubeadm) publish(ctx context.Context) error {
 	}
 	r.published = err == nil
 	return err
-}
-
-// endProxies deletes the node's pods of kube-proxy that have another revision than this run's.
-func (r *Kubeadm) endProxies(ctx context.Context, n config.Node, pods typed.PodInterface) error {
-	revision, err := r.proxyRevision()
-	if err != nil {
-		return err
-	}
-	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=" + string(driver.Proxy),
-		FieldSelector: "spec.nodeName=" + n.Name})
-	if err != nil {
-		return clients.Fault(err)
-	}
-	for _, p := range list.Items {
-		if p.DeletionTimestamp != nil || hasRevision(p, revision) {
-			continue
-		}
-		if err := r.Emit(event.Change{Step: engine.StepID(ctx),
-			Desc: event.M("change.proxy-replaced", "node", n.Name, "pod", p.Name)}); err != nil || r.Dry {
-			return err
-		}
-		err := pods.Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return clients.Fault(err)
-		}
-	}
-	return nil
-}
-
-// hasRevision says whether a container of a pod carries the revision.
-func hasRevision(p corev1.Pod, revision string) bool {
-	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool {
-		return slices.Contains(c.Env, corev1.EnvVar{Name: revisionName, Value: revision})
-	})
 }
 
 // proxyConfiguration is what kubeadm makes the DaemonSet with, and the flags that kube-proxy reads beside it.

@@ -2,82 +2,14 @@ package kubeadm
 
 import (
 	"bytes"
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
-
-// TestTheProxyIsReplacedInTheTurnOfItsNode: of the node's pods, those of another revision are deleted, as they are; one
-// that ends already and one of this revision are left alone.
-func TestTheProxyIsReplacedInTheTurnOfItsNode(t *testing.T) {
-	r := made(t, "")
-	revision, err := r.proxyRevision()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod := func(name, revision string) corev1.Pod {
-		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid"},
-			Spec: corev1.PodSpec{Containers: []corev1.Container{{
-				Env: []corev1.EnvVar{{Name: "NODE_NAME"}, {Name: revisionName, Value: revision}}}}}}
-	}
-	ends := pod("ends", "other")
-	ends.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	list := corev1.PodList{Items: []corev1.Pod{pod("old", "other"), pod("new", revision), ends,
-		{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}}}
-	var deleted []string
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if req.Method == http.MethodDelete {
-			deleted = append(deleted, req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:])
-			_ = json.NewEncoder(w).Encode(metav1.Status{Status: metav1.StatusSuccess})
-			return
-		}
-		if q := req.URL.Query(); q.Get("fieldSelector") != "spec.nodeName=w1" ||
-			q.Get("labelSelector") != "k8s-app=kube-proxy" {
-			t.Errorf("asked for %s", req.URL)
-		}
-		_ = json.NewEncoder(w).Encode(list)
-	}))
-	defer srv.Close()
-	c, err := kubernetes.NewForConfig(&rest.Config{Host: srv.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	end := func() {
-		t.Helper()
-		if err := r.endProxies(t.Context(), r.named("w1"), c.CoreV1().Pods("kube-system")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	end()
-	if want := []string{"old", "foreign"}; !slices.Equal(deleted, want) {
-		t.Errorf("deleted %q, want %q", deleted, want)
-	}
-	list.Items, deleted = list.Items[1:3], nil
-	end()
-	if len(deleted) > 0 {
-		t.Errorf("deleted %q", deleted)
-	}
-	r.Dry = true
-	list.Items = []corev1.Pod{pod("old", "other")}
-	end()
-	if len(deleted) > 0 {
-		t.Errorf("a dry run deleted %q", deleted)
-	}
-}
 
 // TestAStaticPodKeepsItsUIDUntilItChanges: the manifest has one of its own, or else a kubelet of another version would
 // take the pod for another one and restart it.
