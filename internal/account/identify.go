@@ -186,7 +186,7 @@ func (k *known) load(ctx context.Context) (err error) {
 	found := false
 	code := "account.ended"
 	if k.session != "" {
-		k.user, found, err = k.a.session(ctx, k.session)
+		k.user, found, err = k.a.session(ctx, k.session, k.at.IsZero())
 	} else {
 		code = "account.token"
 		k.token, k.user, found, err = k.a.token(ctx, k.bearer)

@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -62,6 +63,24 @@ func TestASessionEnds(t *testing.T) {
 		}
 		s.clock.pass(61 * time.Minute)
 		s.isKnown(t, "unused", session, false)
+	})
+	t.Run("whatever a stream asks", func(t *testing.T) {
+		session := s.login(t, "ann", good)
+		var stream context.Context
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.AddCookie(s.CookieOf(session))
+		s.Identify(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stream = r.Context() })).
+			ServeHTTP(httptest.NewRecorder(), r)
+		who, _ := access.From(stream)
+		for range 6 {
+			s.clock.pass(10 * time.Minute)
+			if _, err := s.RoleOf(stream, who, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.clock.pass(time.Minute)
+		_, err := s.RoleOf(stream, who, "")
+		wantCode(t, "an hour without a request", err, "account.ended")
 	})
 	t.Run("after its life", func(t *testing.T) {
 		session := s.login(t, "ann", good)

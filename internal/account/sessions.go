@@ -105,8 +105,9 @@ func (a *Accounts) Logout(ctx context.Context, address string, s Session) error 
 	})
 }
 
-// session is the one of a cookie, if it has not ended.
-func (a *Accounts) session(ctx context.Context, text string) (u User, found bool, err error) {
+// session is the one of a cookie, if it has not ended. It is in use when a request comes with it; a stream that asks
+// again does not keep it.
+func (a *Accounts) session(ctx context.Context, text string, used bool) (u User, found bool, err error) {
 	now := a.now()
 	var created, seen int64
 	err = a.db.View(ctx, func(tx *sql.Tx) error {
@@ -124,7 +125,7 @@ func (a *Accounts) session(ctx context.Context, text string) (u User, found bool
 	if err != nil || u.Disabled || now.Sub(fromMillis(created)) > a.life || now.Sub(fromMillis(seen)) > a.idle {
 		return User{}, false, err
 	}
-	if now.Sub(fromMillis(seen)) > a.idle/20 { // not at every request: each is written to the disk
+	if used && now.Sub(fromMillis(seen)) > a.idle/20 { // not at every request: each is written to the disk
 		err = a.db.Update(ctx, func(tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "UPDATE sessions SET seen = ? WHERE hash = ?", millis(now), digest(text))
 			return err
