@@ -127,14 +127,12 @@ func mark(state string) string {
 
 // shown is what the layout of every page gets.
 type shown struct {
-	Title string
-	Lang  i18n.Lang
-	Theme string
-	Path  string
-	User  string
-	Admin bool
-	// Operate: the reader may decide and start runs, at least on some cluster.
-	Operate bool
+	Title   string
+	Lang    i18n.Lang
+	Theme   string
+	Path    string
+	User    string
+	Admin   bool
 	Version string
 	Body    any
 }
@@ -142,7 +140,7 @@ type shown struct {
 // render draws a page.
 func (p *Page) render(v *visit, status int, name, title string, body any) {
 	s := shown{Title: title, Lang: v.lang, Theme: v.theme, Path: v.r.URL.Path, User: v.me.Name, Version: p.Version,
-		Admin: v.may(access.Administer, ""), Operate: v.may(access.Operate, ""), Body: body}
+		Admin: v.may(access.Administer, ""), Body: body}
 	var b bytes.Buffer
 	if err := p.pages[v.lang][name].ExecuteTemplate(&b, "layout", s); err != nil {
 		v.w.WriteHeader(http.StatusInternalServerError)

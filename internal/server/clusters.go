@@ -62,7 +62,7 @@ func (s *Server) clusters(api huma.API) {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, DefaultStatus: status,
 			Tags: []string{"clusters"}}
 	}
-	add(s, api, route[listInput]{op("list-clusters", "GET", "/clusters", "List clusters", 200), access.View, nil},
+	add(s, api, route[listInput]{op("list-clusters", "GET", "/clusters", "List clusters", 200), access.Enter, nil},
 		s.list)
 	add(s, api, route[createInput]{op("create-cluster", "POST", "/clusters", "Create a cluster", 202),
 		access.Administer, nil}, s.create)

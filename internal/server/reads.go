@@ -108,7 +108,7 @@ func (s *Server) reads(api huma.API) {
 		access.Administer, nil}, s.check)
 	add(s, api, route[planInput]{op("plan", "POST", "/clusters/{cluster}/plan", "What a change of the nodes would do"),
 		access.Operate, func(i *planInput) string { return i.Cluster }}, s.plan)
-	add(s, api, route[struct{}]{op("list-bundles", "GET", "/bundles", "List the bundles of this host"), access.View,
+	add(s, api, route[struct{}]{op("list-bundles", "GET", "/bundles", "List the bundles of this host"), access.Enter,
 		nil}, s.bundles)
 }
 
@@ -280,8 +280,22 @@ func (s *Server) plan(ctx context.Context, _ access.Caller, in *planInput) (*pla
 	return out, nil
 }
 
-// bundles are those in the server's directory.
-func (s *Server) bundles(ctx context.Context, _ access.Caller, _ *struct{}) (*bundlesOutput, error) {
+// seesSome refuses who may view no cluster at all.
+func (s *Server) seesSome(ctx context.Context, who access.Caller) error {
+	for _, v := range s.Manager.Clusters() {
+		if role, err := s.Access.RoleOf(ctx, who, v.Name); err != nil || role.May(access.View) {
+			return err
+		}
+	}
+	_, err := access.Check(ctx, s.Access, access.View, "")
+	return err
+}
+
+// bundles are those in the server's directory, for all who may view a cluster.
+func (s *Server) bundles(ctx context.Context, who access.Caller, _ *struct{}) (*bundlesOutput, error) {
+	if err := s.seesSome(ctx, who); err != nil {
+		return nil, err
+	}
 	out := &bundlesOutput{}
 	out.Body.Bundles = []Bundle{}
 	entries, err := os.ReadDir(s.Bundles)

@@ -104,7 +104,7 @@ func (s *Server) runs(api huma.API) {
 	add(s, api, route[decisionInput]{op("decide", "POST", of+"/{run}/decisions", "Decide about a step that failed"),
 		access.Operate, func(i *decisionInput) string { return i.Cluster }}, s.decide)
 	add(s, api, route[changesInput]{op("follow-clusters", "GET", "/events", "Follow the states of the clusters"),
-		access.View, nil}, s.changes)
+		access.Enter, nil}, s.changes)
 }
 
 func (s *Server) showRun(ctx context.Context, r request.Run) Run {
@@ -219,7 +219,11 @@ func (s *Server) changes(_ context.Context, who access.Caller, in *changesInput)
 				}
 				for _, c := range list {
 					after = c.Seq
-					if role, err := s.Access.RoleOf(ctx, who, c.Cluster); err != nil || !role.May(access.View) {
+					role, err := s.Access.RoleOf(ctx, who, c.Cluster)
+					if err != nil {
+						return // the session or the token has ended
+					}
+					if !role.May(access.View) {
 						continue
 					}
 					text, err := raw(c)

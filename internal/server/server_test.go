@@ -299,6 +299,17 @@ func TestRights(t *testing.T) {
 	} {
 		s.want(s.call(c.who, c.method, "/api/v1"+c.path, c.body), c.status, c.code)
 	}
+	for _, who := range []string{"one", "nobody"} { // a list has what the caller may see
+		if a := s.want(s.call(who, "GET", "/api/v1/clusters", ""), 200, ""); strings.Contains(a.text, `"one"`) {
+			t.Error(a.text)
+		}
+		s.want(s.call(who, "GET", "/api/v1/bundles", ""), 403, "access.denied")
+	}
+	s.rights.only["one"] = "one"
+	if a := s.want(s.call("one", "GET", "/api/v1/clusters", ""), 200, ""); !strings.Contains(a.text, `"one"`) {
+		t.Error(a.text)
+	}
+	s.want(s.call("one", "GET", "/api/v1/bundles", ""), 200, "")
 	if a := s.call("vera", "GET", "/api/v1/clusters", ""); !strings.Contains(a.text, `"one"`) {
 		t.Error(a.text)
 	}

@@ -251,6 +251,39 @@ func TestWhatAViewerSees(t *testing.T) {
 	}
 }
 
+// Who has a role on one cluster alone sees that one, and decides about its failures.
+func TestWhoHasOneCluster(t *testing.T) {
+	s := begin(t)
+	r, err := s.Play(t.Context(), "rack", "deploy", site.Moment{At: 79 * time.Second, Fails: "worker-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Play(t.Context(), "other", "deploy", site.Moment{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, state := range map[string]string{"rack": "Updating", "other": "Running"} {
+		if err := s.Reach(t.Context(), name, state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := visit(t, s, "rosa", "en")
+	for _, path := range []string{"/", "/account"} {
+		a := v.get(path)
+		v.has(a, 200, "rack")
+		if strings.Contains(a.text, "other<") || strings.Contains(a.text, `"/new"`) {
+			t.Errorf("%s: %s", path, a.text)
+		}
+	}
+	v.follow("/live", func(m message) bool { return len(m.Order["clusters"]) == 1 })
+	v.has(v.get("/clusters/rack"), 200, "/cancel")
+	board := "/clusters/rack/runs/" + r.ID()
+	v.has(v.get(board), 200, `class="may-operate"`, `data-decide="retry"`)
+	v.has(v.get("/clusters/other"), 404, "manager.unknown")
+	if a := visit(t, s, "vera", "en").get(board); strings.Contains(a.text, "may-operate") {
+		t.Error("a viewer may operate")
+	}
+}
+
 // message of a stream.
 type message struct {
 	Parts []struct{ ID, In, HTML string }

@@ -83,7 +83,8 @@ func (r *Runner) Start(_ context.Context, rec manager.Record) (manager.Run, erro
 	return run, err
 }
 
-// New begins a server below a directory. Users are ann (admin), otto (operator) and vera (viewer).
+// New begins a server below a directory. Users are ann (admin), otto (operator), vera (viewer), and rosa, who is an
+// operator of the cluster rack alone.
 func New(ctx context.Context, dir string) (s *Site, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s = &Site{State: filepath.Join(dir, "state"), cancel: cancel, nodes: map[string][]string{}}
@@ -106,8 +107,12 @@ func New(ctx context.Context, dir string) (s *Site, err error) {
 		return s, err
 	}
 	for name, role := range map[string]access.Role{"ann": access.Admin, "otto": access.Operator,
-		"vera": access.Viewer} {
-		if _, err := s.Accounts.Create(ctx, account.New{Name: name, Password: Password, Role: role}); err != nil {
+		"vera": access.Viewer, "rosa": access.None} {
+		n := account.New{Name: name, Password: Password, Role: role}
+		if role == access.None {
+			n.Grants = account.Grants{"rack": access.Operator}
+		}
+		if _, err := s.Accounts.Create(ctx, n); err != nil {
 			return s, err
 		}
 	}
