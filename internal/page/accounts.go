@@ -1,8 +1,10 @@
 package page
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/account/routes"
@@ -11,10 +13,16 @@ import (
 
 // userList is the users of the server.
 type userList struct {
-	Users    []routes.User
-	Clusters []string // that roles may be given on
-	Me       string
-	Next     string
+	Users []userRow
+	Me    string
+	Next  string
+}
+
+// userRow is a user, with the clusters that roles may be given on: those that there are, and those of the user's roles.
+// A request sets all roles at once; one that the form does not have would be lost.
+type userRow struct {
+	routes.User
+	On []string
 }
 
 // users is the page of users, for administrators.
@@ -23,13 +31,19 @@ func (p *Page) users(v *visit) error {
 	if err := p.get(v, "/users?limit=200&after="+url.QueryEscape(v.r.URL.Query().Get("after")), &page); err != nil {
 		return err
 	}
-	out := userList{Users: page.Items, Next: page.Next, Me: v.me.ID}
+	out := userList{Next: page.Next, Me: v.me.ID}
 	all, err := p.everyCluster(v)
 	if err != nil {
 		return err
 	}
+	var names []string
 	for _, c := range all {
-		out.Clusters = append(out.Clusters, c.Name)
+		names = append(names, c.Name)
+	}
+	for _, u := range page.Items {
+		on := slices.Concat(names, slices.Collect(maps.Keys(u.Clusters)))
+		slices.Sort(on)
+		out.Users = append(out.Users, userRow{u, slices.Compact(on)})
 	}
 	p.render(v, http.StatusOK, "users", v.p.T("page.users"), out)
 	return nil

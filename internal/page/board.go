@@ -25,6 +25,7 @@ type boardOf struct {
 	look         *string // the node that is looked at; nil: none
 	live         bool    // the run goes on, or its replay
 	replay       bool
+	bad          *event.Fault // why the log cannot be read on
 }
 
 // clock is the time of the run's events.
@@ -57,6 +58,7 @@ type whole struct {
 	Failed, Open int
 	Phases       []phase
 	News         string
+	Bad, BadNext string // why the log cannot be read on
 	Live, Replay bool
 	Size         string
 }
@@ -73,6 +75,7 @@ type node struct {
 	ID, Name, Host string
 	Base           string // the address of the board
 	Roles          string
+	RoleIDs        []string // as filters have them
 	State, Word    string
 	Warn           bool
 	Ended, Total   int
@@ -151,10 +154,15 @@ func (b boardOf) whole(s *runstate.State) whole {
 	if w.Total > 0 {
 		w.Percent = 100 * w.Ended / w.Total
 	}
+	if b.bad != nil {
+		w.Bad, w.BadNext = b.p.Fault(b.bad)
+	}
 	switch {
 	case s.Ended != nil:
 		w.State, w.Took = string(s.Ended.Outcome), report.Short(s.Elapsed())
 		w.Word = worded(b.p, "ui.ended.", w.State)
+	case b.bad != nil:
+		w.State, w.Word, w.Took = "unknown", b.p.T("page.run.damaged"), report.Short(s.Elapsed())
 	case !b.live && !b.replay:
 		w.State, w.Word, w.Took = "dead", b.p.T("page.run.dead"), report.Short(s.Elapsed())
 	case len(s.Open) > 0:
@@ -204,7 +212,7 @@ func (b boardOf) node(s *runstate.State, h *runstate.Host, size string) (node, r
 	for _, r := range h.Roles {
 		roles = append(roles, worded(b.p, "ui.role.", r))
 	}
-	n.Roles = b.p.List(roles)
+	n.Roles, n.RoleIDs = b.p.List(roles), h.Roles
 	if at.Rank <= runstate.RankFailed && at.Step != nil && at.Step.Fault != nil {
 		n.Why, n.Fix = b.why(at.Step.Fault, h.LinesOf(at.Step.ID, runstate.FailLines))
 	}
@@ -414,6 +422,9 @@ func (p *Page) drawer(v *visit, b boardOf) (draw func() (parts, error), leave fu
 		return nil, nil, err
 	}
 	from, _ := strconv.ParseUint(v.r.URL.Query().Get("from"), 10, 64) // 0: from the beginning
+	if last, err := strconv.ParseUint(v.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
+		from = max(from, last) // the browser opens the same address again
+	}
 	r := newReplay(log, from, speed, p.Now)
 	return func() (parts, error) { return r.board(p, b) }, log.Close, nil
 }

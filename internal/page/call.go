@@ -38,8 +38,9 @@ func (p *Page) get(v *visit, path string, into any) error {
 	return p.call(v, http.MethodGet, path, nil, into)
 }
 
-// call sends a request to the API in the name of the reader. What is wrong is a problem, in the reader's language.
-func (p *Page) call(v *visit, method, path string, body, into any) error {
+// call sends a request to the API in the name of the reader, with more headers by name and value. What is wrong is a
+// problem, in the reader's language.
+func (p *Page) call(v *visit, method, path string, body, into any, headers ...string) error {
 	var text io.Reader = http.NoBody
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -57,6 +58,9 @@ func (p *Page) call(v *visit, method, path string, body, into any) error {
 	q.Header.Set("Accept-Language", string(v.lang))
 	if body != nil {
 		q.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		q.Header.Set(headers[i], headers[i+1])
 	}
 	r := &reply{header: http.Header{}}
 	p.api.ServeHTTP(r, q)

@@ -2,11 +2,13 @@ package page
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/account/routes"
@@ -121,6 +123,11 @@ func (p *Page) clustersLive(v *visit) error {
 			}
 			out.order["clusters"] = append(out.order["clusters"], r.ID)
 		}
+		if len(list.Rows) == 0 {
+			if err := p.add(v.lang, &out, "none", "empty", "clusters-none", list); err != nil {
+				return out, err
+			}
+		}
 		return out, p.add(v.lang, &out, "counts", "", "cluster-counts", list)
 	})
 }
@@ -129,9 +136,11 @@ func (p *Page) clustersLive(v *visit) error {
 type overview struct {
 	row
 	Status    []server.NodeStatus
+	Later     bool             // the API server takes long: the script asks again
 	StatusBad *problem.Problem // why the API server was not asked, or did not answer
 	RunTable  runList
 	Snapshots []server.Snapshot
+	Backups   []server.Backup
 	Bundles   []server.Bundle
 	Operate   bool
 	Admin     bool
@@ -160,14 +169,8 @@ func (p *Page) cluster(v *visit) error {
 		return err
 	}
 	o := overview{row: r, Operate: v.may(access.Operate, name), Admin: v.may(access.Administer, name)}
-	if o.Ready {
-		var list struct {
-			Nodes []server.NodeStatus `json:"nodes"`
-		}
-		if o.StatusBad, err = said(p.get(v, in(name, "/nodes"), &list)); err != nil {
-			return err
-		}
-		o.Status = list.Nodes
+	if err := p.nodeStatus(v, &o); err != nil {
+		return err
 	}
 	var runs struct {
 		Runs []server.Run `json:"runs"`
@@ -181,6 +184,13 @@ func (p *Page) cluster(v *visit) error {
 	if _, err := said(p.get(v, in(name, "/snapshots"), &snapshots)); err != nil {
 		return err
 	}
+	var backups struct {
+		Backups []server.Backup `json:"backups"`
+	}
+	if _, err := said(p.get(v, in(name, "/backups"), &backups)); err != nil {
+		return err
+	}
+	o.Backups = backups.Backups
 	o.RunTable, o.Snapshots = runList{Cluster: name, Rows: runRows(name, runs.Runs)}, snapshots.Snapshots
 	if o.Operate {
 		if o.Bundles, err = p.bundles(v); err != nil {
@@ -191,7 +201,32 @@ func (p *Page) cluster(v *visit) error {
 	return nil
 }
 
-// bundles are those in the server's directory that can be read.
+// patience is how long a page waits for the API server of a cluster.
+const patience = time.Second
+
+// nodeStatus asks the API server about its nodes. One that takes long is waited for when the page is there.
+func (p *Page) nodeStatus(v *visit, o *overview) error {
+	if !o.Ready {
+		return nil
+	}
+	ask := *v
+	if !v.r.URL.Query().Has("wait") {
+		ctx, cancel := context.WithTimeout(v.r.Context(), patience)
+		defer cancel()
+		ask.r = v.r.WithContext(ctx)
+	}
+	var list struct {
+		Nodes []server.NodeStatus `json:"nodes"`
+	}
+	var err error
+	o.StatusBad, err = said(p.get(&ask, in(o.Name, "/nodes"), &list))
+	if o.Status = list.Nodes; ask.r.Context().Err() != nil && v.r.Context().Err() == nil {
+		o.Later, o.StatusBad, err = true, nil, nil
+	}
+	return err
+}
+
+// bundles are those in the server's directory that can be read, by architecture and version.
 func (p *Page) bundles(v *visit) ([]server.Bundle, error) {
 	var list struct {
 		Bundles []server.Bundle `json:"bundles"`
@@ -199,7 +234,11 @@ func (p *Page) bundles(v *visit) ([]server.Bundle, error) {
 	if _, err := said(p.get(v, "/bundles", &list)); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list.Bundles, func(b server.Bundle) bool { return b.Fault != nil }), nil
+	out := slices.DeleteFunc(list.Bundles, func(b server.Bundle) bool { return b.Fault != nil })
+	slices.SortStableFunc(out, func(a, b server.Bundle) int {
+		return cmp.Or(strings.Compare(a.Arch, b.Arch), strings.Compare(a.Kubernetes, b.Kubernetes))
+	})
+	return out, nil
 }
 
 // clusterLive sends the state of a cluster as it changes.

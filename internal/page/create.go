@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/machines"
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/server"
 )
 
@@ -108,19 +109,22 @@ func (p *Page) create(v *visit) error {
 	return nil
 }
 
-// typed is what was typed into the form: the request that it comes to, and what is wrong with its lines of nodes.
+// typed is what was typed into the form: the request that it comes to, what is wrong with its lines of nodes, and what
+// is remarked about them.
 type typed struct {
 	profile.Cluster
 	Options  server.RunOptions `json:"options"`
+	entries  []machines.Entry
 	rejected []machines.Rejected
 	told     []event.Msg
+	secret   []string // fields that have a secret
 }
 
 // read reads the form. The nodes are those that the wizard would make of the same lines.
 func (v *visit) read() (typed, error) {
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, mostForm)
 	if err := v.r.ParseForm(); err != nil {
-		return typed{}, event.NewFault(event.ClassUsage, "api.request", nil, "why", event.Clean(err.Error()))
+		return typed{}, malformed(err)
 	}
 	q := v.r.PostForm
 	get := func(name string) string { return strings.TrimSpace(q.Get(name)) }
@@ -144,7 +148,40 @@ func (v *visit) read() (typed, error) {
 	t.Options = server.RunOptions{OnFailure: get("on_failure"), HostKeys: t.SSH.HostKeys,
 		Unsigned: q.Get("allow_unsigned") != ""}
 	t.nodes(q)
+	for name := range q {
+		if likeSecret(q.Get(name)) || name == "nodes" && len(t.told) > 0 {
+			t.secret = append(t.secret, name)
+		}
+	}
+	slices.Sort(t.secret)
 	return t, nil
+}
+
+// likeSecret says whether a text may have a password in it. A browser does not keep such a field.
+func likeSecret(text string) bool {
+	text = strings.ToLower(text)
+	for _, word := range []string{"pass", "token", "secret", "private", "auth", "密码"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	_, rest, url := strings.Cut(text, "://")
+	return url && strings.Contains(rest, "@") // https://user:password@host
+}
+
+// sound refuses lines of nodes that could not be read: without them the request would be another one.
+func (v *visit) sound(t typed) error {
+	var out problem.List
+	for _, r := range t.rejected {
+		out = append(out, problem.At{Location: "body.nodes", Fault: event.NewFault(event.ClassUsage, "page.line", nil,
+			"line", strconv.Itoa(r.Line), "text", event.Clean(r.Text), "why", v.p.Msg(r.Why))})
+	}
+	return out.Err()
+}
+
+// malformed is the fault of a form that cannot be read.
+func malformed(err error) error {
+	return event.NewFault(event.ClassUsage, "api.request", nil, "why", event.Clean(err.Error()))
 }
 
 // ended is a text whose last line ends.
@@ -156,13 +193,57 @@ func ended(text string) string {
 	return text + "\n"
 }
 
+// extras are labels and taints of nodes, as their lines have them.
+type extras struct {
+	labels map[string]string
+	taints []string
+}
+
+// extrasOf takes label:KEY=VALUE and taint:KEY=VALUE:EFFECT out of lines, whose grammar has none.
+func extrasOf(text string) (string, map[int]extras) {
+	lines, out := strings.Split(text, "\n"), map[int]extras{}
+	for i, l := range lines {
+		if !strings.Contains(l, "label:") && !strings.Contains(l, "taint:") {
+			continue
+		}
+		x := extras{}
+		var rest []string
+		for _, w := range strings.Fields(l) {
+			if label, is := strings.CutPrefix(w, "label:"); is && label != "" {
+				if x.labels == nil {
+					x.labels = map[string]string{}
+				}
+				key, value, _ := strings.Cut(label, "=")
+				x.labels[key] = value
+			} else if taint, is := strings.CutPrefix(w, "taint:"); is && taint != "" {
+				x.taints = append(x.taints, taint)
+			} else {
+				rest = append(rest, w)
+			}
+		}
+		if len(x.labels)+len(x.taints) > 0 {
+			lines[i], out[i+1] = strings.Join(rest, " "), x
+		}
+	}
+	return strings.Join(lines, "\n"), out
+}
+
 // nodes reads the lines of nodes, as the wizard does: what was not said is filled in.
 func (t *typed) nodes(q url.Values) {
-	list := machines.Read(q.Get("nodes"))
+	text, more := extrasOf(q.Get("nodes"))
+	list := machines.Read(text)
+	of := map[string]extras{}
 	for i := range list.Entries { // the API takes addresses; what is none is said at the node
 		list.Entries[i].IP = cmp.Or(list.Entries[i].IP, list.Entries[i].Host)
+		if x, is := more[list.Entries[i].Line]; is {
+			of[list.Entries[i].IP] = x
+		}
 	}
-	t.rejected, t.told = list.Rejected, draft.Told(machines.List{Skipped: list.Skipped, Secrets: list.Secrets})
+	t.entries, t.rejected = list.Entries, list.Rejected
+	t.told = draft.Told(machines.List{Skipped: list.Skipped, Secrets: list.Secrets})
+	if slices.ContainsFunc(list.Entries, func(e machines.Entry) bool { return e.Key != "" }) {
+		t.told = append(t.told, event.M("page.nodes.keys"))
+	}
 	d := config.Draft{Values: maps.Clone(t.Settings)}
 	draft.AddMachines(&d, list.Entries, nil)
 	t.SSH.User = cmp.Or(t.SSH.User, d.Values["username"])
@@ -170,7 +251,8 @@ func (t *typed) nodes(q url.Values) {
 		t.Settings["eggo.machines"] = logins
 	}
 	for _, m := range d.Machines {
-		n := profile.Node{Name: m.Name, Address: m.IP, Arch: m.Arch, Roles: []string{}}
+		n := profile.Node{Name: m.Name, Address: m.IP, Arch: m.Arch, Roles: []string{}, Labels: of[m.IP].labels,
+			Taints: of[m.IP].taints}
 		n.Port, _ = strconv.Atoi(m.Port) // the grammar has checked it
 		for _, r := range m.Roles {
 			n.Roles = append(n.Roles, roleWord(r))
@@ -207,6 +289,27 @@ type checkedForm struct {
 	Hide  []string `json:"hide"` // fields that do not apply
 	OK    bool     `json:"ok"`
 	Count string   `json:"count"`
+	// Notes are remarks about what is right all the same.
+	Notes []string `json:"notes"`
+	// Secret are the fields that a browser does not keep.
+	Secret []string `json:"secret"`
+	// Busy is said while the nodes are checked.
+	Busy string `json:"busy"`
+	// Ask is asked before it is sent. Where Name is given, it has to be typed.
+	Ask  string `json:"ask,omitempty"`
+	Name string `json:"name,omitempty"`
+	// ETag is of the cluster that this was computed from.
+	ETag string `json:"etag,omitempty"`
+}
+
+// answerTo begins the answer to what is typed.
+func (v *visit) answerTo(t typed) checkedForm {
+	out := checkedForm{Hide: []string{}, Notes: []string{}, Secret: append([]string{}, t.secret...),
+		Busy: v.p.T("page.new.checking", "count", strconv.Itoa(len(t.Nodes)))}
+	for _, m := range t.told {
+		out.Notes = append(out.Notes, v.p.Msg(m))
+	}
+	return out
 }
 
 // draft says what is wrong with what is typed so far, by the rules of the server and of deploy.yaml.
@@ -218,7 +321,7 @@ func (p *Page) draft(v *visit) error {
 	if err != nil {
 		return err
 	}
-	out := checkedForm{Hide: []string{}}
+	out := v.answerTo(t)
 	list := p.Rules.Create(t.Cluster)
 	dir := p.Dir("new")
 	file := func(name, text string) string {
@@ -271,9 +374,6 @@ func (v *visit) rejectedLines(t typed) (out []wrong) {
 		text := v.p.T("page.nodes.line", "line", strconv.Itoa(r.Line), "text", r.Text, "why", v.p.Msg(r.Why))
 		out = append(out, wrong{Field: "nodes", Text: text})
 	}
-	for _, m := range t.told {
-		out = append(out, wrong{Field: "nodes", Text: v.p.Msg(m)})
-	}
 	return out
 }
 
@@ -295,6 +395,9 @@ func fieldAt(location string) string {
 // created creates the cluster: the API checks again, and writes down who asked for it.
 func (p *Page) created(v *visit) error {
 	t, err := v.read()
+	if err == nil {
+		err = v.sound(t)
+	}
 	if err != nil {
 		return err
 	}
@@ -307,6 +410,9 @@ func (p *Page) created(v *visit) error {
 // checked inspects the machines before there is a cluster.
 func (p *Page) checked(v *visit) error {
 	t, err := v.read()
+	if err == nil {
+		err = v.sound(t)
+	}
 	if err != nil {
 		return err
 	}

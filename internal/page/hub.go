@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,7 +33,7 @@ type hub struct {
 
 	mu    sync.Mutex
 	log   Log
-	err   error // why the log cannot be read
+	bad   *event.Fault // why the log cannot be read on
 	state *runstate.State
 	usual runstate.History
 	read  time.Time // when the log was read last
@@ -63,15 +65,17 @@ func (h *hubs) enter(ctx context.Context, cluster, run string) (*hub, error) {
 	h.mu.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.log == nil && x.err == nil {
-		ctx := context.WithoutCancel(ctx)
-		if x.log, x.err = h.page.Open(ctx, cluster, run); x.err == nil && h.page.Usual != nil {
-			go x.learn(ctx, h.page)
-		}
+	if x.log != nil {
+		return x, nil
 	}
-	if x.err != nil {
+	ctx = context.WithoutCancel(ctx)
+	log, err := h.page.Open(ctx, cluster, run)
+	if err != nil { // the next one tries again
 		h.leave(x)
-		return nil, x.err
+		return nil, err
+	}
+	if x.log = log; h.page.Usual != nil {
+		go x.learn(ctx, h.page)
 	}
 	return x, nil
 }
@@ -121,7 +125,10 @@ func (x *hub) catchUp(now time.Time) {
 	for {
 		r, err := x.log.Next()
 		if err != nil {
-			x.over = x.state.Ended != nil || !alive || !errors.Is(err, io.EOF)
+			if !errors.Is(err, io.EOF) {
+				x.bad = event.AsFault(err)
+			}
+			x.over = x.state.Ended != nil || !alive || x.bad != nil
 			return
 		}
 		x.state.Apply(r)
@@ -134,7 +141,7 @@ func (x *hub) board(p *Page, b boardOf) (parts, error) {
 	defer x.mu.Unlock()
 	now := p.Now()
 	x.catchUp(now)
-	b.usual, b.now, b.live = x.usual, now, !x.over
+	b.usual, b.now, b.live, b.bad = x.usual, now, !x.over, x.bad
 	// What is said of time, such as that a node is silent, changes without an event.
 	at := moment{x.state.Seq, now.Unix(), x.over}
 	if x.over {
@@ -186,23 +193,41 @@ func (r *replayed) board(p *Page, b boardOf) (parts, error) {
 		clock = r.state.Now
 	}
 	b.now, b.replay, b.live = clock, true, err == nil
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.bad = event.AsFault(err)
+	}
 	whole, drawn := p.drawBoard(r.state, b)
 	if drawn != nil {
 		return parts{}, drawn
 	}
-	whole.over, whole.now = errors.Is(err, io.EOF), b.clock(r.state).UnixMilli()
+	whole.over, whole.now = err != nil, b.clock(r.state).UnixMilli()
 	return p.withNode(r.state, b, whole)
 }
 
-// lines gives what a node has printed by now, as text.
-func lines(log Log, host string, yield func(event.Record, event.Output)) {
-	for {
-		r, err := log.Next()
-		if err != nil {
-			return
+// outputs are what a node has printed by now. A node that the run does not have is unknown.
+func outputs(log Log, host string) iter.Seq2[event.Record, error] {
+	return func(yield func(event.Record, error) bool) {
+		known := host == ""
+		for {
+			r, err := log.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				yield(r, err)
+				return
+			}
+			if plan, is := r.Event.(event.PlanMade); is {
+				known = known || slices.ContainsFunc(plan.Hosts, func(h event.Host) bool { return h.Name == host })
+			}
+			if o, is := r.Event.(event.Output); is && o.Host == host {
+				if known = true; !yield(r, nil) {
+					return
+				}
+			}
 		}
-		if o, is := r.Event.(event.Output); is && o.Host == host {
-			yield(r, o)
+		if !known {
+			yield(event.Record{}, event.NewFault(event.ClassUsage, "page.no-node", nil, "node", host))
 		}
 	}
 }

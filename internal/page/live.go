@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,6 +62,7 @@ type viewer struct {
 	sent  map[string]string
 	order string
 	speed float64
+	beat  time.Duration // 0: as usual
 	// still says whether the reader may see it still; nil: drawing asks.
 	still func() bool
 }
@@ -101,7 +103,7 @@ func (p *Page) streamTo(v *visit, w *viewer, every time.Duration, draw func() (p
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	v.w.Header().Set("X-Accel-Buffering", "no")
 	v.w.WriteHeader(http.StatusOK)
-	tick, alive := time.NewTicker(every), time.NewTicker(beat)
+	tick, alive := time.NewTicker(every), time.NewTicker(cmp.Or(w.beat, beat))
 	defer tick.Stop()
 	defer alive.Stop()
 	for now := first; ; {
@@ -114,10 +116,7 @@ func (p *Page) streamTo(v *visit, w *viewer, every time.Duration, draw func() (p
 		case <-v.r.Context().Done():
 			return errAnswered
 		case <-alive.C:
-			if _, err := io.WriteString(v.w, ": \n\n"); err != nil || w.still != nil && !w.still() {
-				return errAnswered
-			}
-			if err := http.NewResponseController(v.w).Flush(); err != nil {
+			if w.still != nil && !w.still() || v.write("event: beat\ndata: {}\n\n") != nil {
 				return errAnswered
 			}
 		case <-tick.C:
@@ -133,8 +132,13 @@ func (v *visit) send(m message) error {
 	if err != nil {
 		return err
 	}
+	return v.write(fmt.Sprintf("id: %d\ndata: %s\n\n", m.Seq, text))
+}
+
+// write sends a text. Each has its own time.
+func (v *visit) write(text string) error {
 	control := http.NewResponseController(v.w)
 	_ = control.SetWriteDeadline(time.Now().Add(writeIn)) // a recorder in tests has none
-	_, err = fmt.Fprintf(v.w, "id: %d\ndata: %s\n\n", m.Seq, text)
+	_, err := io.WriteString(v.w, text)
 	return errors.Join(err, control.Flush(), context.Cause(v.r.Context()))
 }

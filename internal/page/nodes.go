@@ -1,12 +1,15 @@
 package page
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/machines"
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/server"
 )
@@ -61,13 +64,26 @@ func lineOf(n profile.Node) string {
 	return strings.Join(out, " ")
 }
 
+// readNodes reads the lines of nodes of a cluster that exists. Its deploy.yaml says how they are logged in to: a login
+// in a line would be lost.
+func (v *visit) readNodes() (typed, error) {
+	t, err := v.read()
+	for _, e := range t.entries {
+		if word := cmp.Or(e.User, e.Key); word != "" {
+			t.rejected = append(t.rejected, machines.Rejected{Line: e.Line, Text: e.String(),
+				Why: event.M("page.nodes.login", "word", word)})
+		}
+	}
+	return t, err
+}
+
 // nodesDraft says what the lines come to: who joins, who is removed, and what is wrong.
 func (p *Page) nodesDraft(v *visit) error {
 	name := v.r.PathValue("cluster")
 	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, name); err != nil {
 		return err
 	}
-	t, err := v.read()
+	t, err := v.readNodes()
 	if err != nil {
 		return err
 	}
@@ -75,36 +91,68 @@ func (p *Page) nodesDraft(v *visit) error {
 	if err != nil {
 		return err
 	}
-	out := checkedForm{Hide: []string{}}
+	out := v.answerTo(t)
+	out.ETag = strconv.Quote(strconv.FormatUint(r.Revision, 10))
 	for _, f := range p.Rules.Update(r.Nodes, t.Nodes, "") {
 		text, next := v.p.FaultIn("form", f.Fault)
 		out.Wrong = append(out.Wrong, wrong{"nodes", text, next})
 	}
 	out.Wrong = append(out.Wrong, v.rejectedLines(t)...)
-	table := nodeTable{Nodes: t.Nodes}
-	has := func(list []profile.Node, address string) bool {
-		return slices.ContainsFunc(list, func(n profile.Node) bool { return n.Address == address })
-	}
-	for _, n := range t.Nodes {
-		if !has(r.Nodes, n.Address) {
-			table.Joins = append(table.Joins, n.Address)
-		}
-	}
-	for _, n := range r.Nodes {
-		if !has(t.Nodes, n.Address) {
-			table.Gone = append(table.Gone, n)
-		}
-	}
+	table := changed(r.Nodes, t.Nodes)
 	out.OK = len(out.Wrong) == 0 && len(table.Joins)+len(table.Gone) > 0
 	out.Count = v.p.T("page.nodes.change.count", "joins", strconv.Itoa(len(table.Joins)), "gone",
 		strconv.Itoa(len(table.Gone)))
 	if len(out.Wrong) > 0 {
 		out.Count = v.p.T("page.new.wrong", "count", strconv.Itoa(len(out.Wrong)))
 	}
+	v.ask(&out, name, table)
 	if out.Nodes, err = p.piece(v.lang, "node-table", table); err != nil {
 		return err
 	}
 	return v.answer(out)
+}
+
+// changed are nodes as they were and as they are to be.
+func changed(was, now []profile.Node) nodeTable {
+	out := nodeTable{Nodes: now}
+	has := func(list []profile.Node, address string) bool {
+		return slices.ContainsFunc(list, func(n profile.Node) bool {
+			return n.Address == address || profile.SameAddress(n.Address, address)
+		})
+	}
+	for _, n := range now {
+		if !has(was, n.Address) {
+			out.Joins = append(out.Joins, n.Address)
+		}
+	}
+	for _, n := range was {
+		if !has(now, n.Address) {
+			out.Gone = append(out.Gone, n)
+		}
+	}
+	return out
+}
+
+// ask names the nodes that the change is about. To remove some, the name of the cluster has to be typed.
+func (v *visit) ask(out *checkedForm, cluster string, table nodeTable) {
+	var joins, gone []string
+	for _, n := range table.Nodes {
+		if slices.Contains(table.Joins, n.Address) {
+			joins = append(joins, event.Clean(n.Name))
+		}
+	}
+	for _, n := range table.Gone {
+		gone = append(gone, event.Clean(n.Name))
+	}
+	var ask []string
+	if len(joins) > 0 {
+		ask = append(ask, v.p.T("page.nodes.add.about", "nodes", v.p.List(joins), "cluster", cluster))
+	}
+	if len(gone) > 0 {
+		ask = append(ask, v.p.T("page.nodes.remove.about", "nodes", v.p.List(gone), "cluster", cluster))
+		out.Name = cluster
+	}
+	out.Ask = strings.Join(ask, " ")
 }
 
 // wantedNodes is the body of a request that sets nodes.
@@ -115,7 +163,10 @@ type wantedNodes struct {
 
 // nodesPlan is the dry run of the change.
 func (p *Page) nodesPlan(v *visit) error {
-	t, err := v.read()
+	t, err := v.readNodes()
+	if err == nil {
+		err = v.sound(t)
+	}
 	if err != nil {
 		return err
 	}
@@ -135,16 +186,20 @@ func (p *Page) nodesPlan(v *visit) error {
 	return v.answer(map[string]any{"html": html, "ok": true})
 }
 
-// nodesSet begins the change.
+// nodesSet begins the change, if the cluster is still the one that the reader was told about.
 func (p *Page) nodesSet(v *visit) error {
-	t, err := v.read()
+	t, err := v.readNodes()
+	if err == nil {
+		err = v.sound(t)
+	}
 	if err != nil {
 		return err
 	}
 	name := v.r.PathValue("cluster")
 	options := server.RunOptions{OnFailure: t.Options.OnFailure, HostKeys: t.Options.HostKeys,
 		Unsigned: t.Options.Unsigned}
-	if err := p.call(v, http.MethodPut, in(name, ""), wantedNodes{t.Nodes, &options}, nil); err != nil {
+	if err := p.call(v, http.MethodPut, in(name, ""), wantedNodes{t.Nodes, &options}, nil,
+		"If-Match", v.r.PostForm.Get("etag")); err != nil {
 		return err
 	}
 	return v.answer(map[string]string{"go": "/clusters/" + escaped(name)})

@@ -124,26 +124,33 @@ func (p *Page) readStatic() error {
 func (p *Page) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, h := range map[string]func(*visit) error{
-		"GET /{$}":                                p.clusters,
-		"GET /live":                               p.clustersLive,
-		"GET /new":                                p.create,
-		"POST /new":                               p.created,
-		"POST /new/draft":                         p.draft,
-		"POST /new/check":                         p.checked,
-		"GET /clusters/{cluster}":                 p.cluster,
-		"GET /clusters/{cluster}/live":            p.clusterLive,
-		"GET /clusters/{cluster}/nodes":           p.nodes,
-		"POST /clusters/{cluster}/nodes/draft":    p.nodesDraft,
-		"POST /clusters/{cluster}/nodes/plan":     p.nodesPlan,
-		"POST /clusters/{cluster}/nodes":          p.nodesSet,
-		"GET /clusters/{cluster}/runs":            p.runs,
-		"GET /clusters/{cluster}/runs/{run}":      p.board,
-		"GET /clusters/{cluster}/runs/{run}/live": p.boardLive,
-		"GET /clusters/{cluster}/runs/{run}/log":  p.nodeLog,
-		"GET /account":                            p.account,
-		"GET /users":                              p.users,
-		"GET /audit":                              p.audit,
-		"GET /login":                              p.login,
+		"GET /{$}":                                         p.clusters,
+		"GET /live":                                        p.clustersLive,
+		"GET /new":                                         p.create,
+		"POST /new":                                        p.created,
+		"POST /new/draft":                                  p.draft,
+		"POST /new/check":                                  p.checked,
+		"GET /clusters/{cluster}":                          p.cluster,
+		"GET /clusters/{cluster}/live":                     p.clusterLive,
+		"GET /clusters/{cluster}/nodes":                    p.nodes,
+		"POST /clusters/{cluster}/nodes/draft":             p.nodesDraft,
+		"POST /clusters/{cluster}/nodes/plan":              p.nodesPlan,
+		"POST /clusters/{cluster}/nodes":                   p.nodesSet,
+		"GET /clusters/{cluster}/certificates":             p.certificates,
+		"GET /clusters/{cluster}/status":                   p.status,
+		"POST /clusters/{cluster}/backups/{backup}/verify": p.verified,
+		"GET /import":                                      p.importing,
+		"GET /clusters/{cluster}/runs":                     p.runs,
+		"GET /clusters/{cluster}/runs/{run}":               p.board,
+		"GET /clusters/{cluster}/runs/{run}/live":          p.boardLive,
+		"GET /clusters/{cluster}/runs/{run}/log":           p.nodeLog,
+		"GET /account":                                     p.account,
+		"GET /users":                                       p.users,
+		"GET /audit":                                       p.audit,
+		"GET /login":                                       p.login,
+		"POST " + unscripted: func(*visit) error {
+			return event.NewFault(event.ClassUsage, "page.script", nil)
+		},
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, h) })
 	}
@@ -155,6 +162,9 @@ func (p *Page) routes() *http.ServeMux {
 	})
 	return mux
 }
+
+// unscripted is where forms go without the script of the page: nothing of them may be done, or stand in an address.
+const unscripted = "/unscripted"
 
 // visit is a request of somebody who reads the page.
 type visit struct {
@@ -225,7 +235,7 @@ var errLogin = errors.New("nobody has logged in")
 
 // enter finds out who reads the page. The login page is for all.
 func (p *Page) enter(v *visit) error {
-	if v.r.URL.Path == "/login" {
+	if v.r.URL.Path == "/login" || v.r.URL.Path == unscripted {
 		return nil
 	}
 	if _, known := access.From(v.r.Context()); !known {
@@ -249,7 +259,8 @@ func (p *Page) fail(v *visit, err error) {
 	if errors.Is(err, errAnswered) {
 		return
 	}
-	script := v.r.Method != http.MethodGet || strings.HasSuffix(v.r.URL.Path, "/live")
+	script := v.r.Method != http.MethodGet && v.r.URL.Path != unscripted || strings.HasSuffix(v.r.URL.Path, "/live") ||
+		v.r.Header.Get("Accept") == "application/json"
 	if errors.Is(err, errLogin) {
 		if !script {
 			to := "/login"

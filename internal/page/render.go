@@ -66,17 +66,29 @@ func (p *Page) funcs(say *i18n.Printer) template.FuncMap {
 			}
 			return say.List(out)
 		},
-		"ago":   func(t time.Time) string { return ago(say, p.Now().Sub(t)) },
-		"at":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
-		"utc":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"day":   func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
-		"took":  func(seconds float64) string { return report.Short(time.Duration(seconds * float64(time.Second))) },
-		"size":  report.Size,
-		"mark":  mark,
-		"clean": event.Clean,
-		"file":  func(name string) string { return p.static[name].path },
-		"path":  url.PathEscape,
-		"has":   slices.Contains[[]string, string],
+		"ago":    func(t time.Time) string { return ago(say, p.Now().Sub(t)) },
+		"at":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+		"utc":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"day":    func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+		"took":   func(seconds float64) string { return report.Short(time.Duration(seconds * float64(time.Second))) },
+		"size":   report.Size,
+		"mark":   mark,
+		"clean":  event.Clean,
+		"file":   func(name string) string { return p.static[name].path },
+		"path":   url.PathEscape,
+		"has":    slices.Contains[[]string, string],
+		"advice": func(code, next string) string { return advice(say, code, next) },
+		// tokens are words of a filter, such as role:worker; control-plane is also controlplane.
+		"tokens": func(kind string, list []string) string {
+			var out strings.Builder
+			for _, w := range list {
+				out.WriteString(" " + kind + w)
+				if short := strings.ReplaceAll(w, "-", ""); short != w {
+					out.WriteString(" " + kind + short)
+				}
+			}
+			return out.String()
+		},
 	}
 }
 

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"html/template"
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 )
@@ -34,7 +36,6 @@ type failure struct {
 	Lines         []line
 	Open          bool
 	Since         int64
-	First         bool
 }
 
 // line that a node printed.
@@ -45,44 +46,75 @@ type line struct {
 	At   string
 }
 
-// asksMost is how many failures are drawn in full.
-const asksMost = 5
+const (
+	// asksMost is how many failures are drawn in full.
+	asksMost = 5
+	// moreMost is how many of the others have a link.
+	moreMost = 40
+)
+
+// rest are the failures that are not drawn in full: who looks at the node sees them.
+type rest struct {
+	Count        int
+	Cluster, Run string
+	Nodes        []failure
+	Others       int // that have no link either
+}
 
 // drawFailures draws the steps that wait for a decision, and at the end those that failed, with the summary.
 func (p *Page) drawFailures(s *runstate.State, b boardOf, out *parts) error {
 	out.order["asks"] = []string{}
+	more := rest{Cluster: b.cluster, Run: b.run}
 	put := func(f failure) error {
-		f.Cluster, f.Run, f.First = b.cluster, b.run, len(out.order["asks"]) == 0
+		if len(out.order["asks"]) == asksMost {
+			if more.Count++; len(more.Nodes) < moreMost {
+				more.Nodes = append(more.Nodes, f)
+			} else {
+				more.Others++
+			}
+			return nil
+		}
 		out.order["asks"] = append(out.order["asks"], f.ID)
 		return p.add(b.lang, out, f.ID, "asks", "failure", f)
 	}
-	for i, q := range s.Open {
-		if i == asksMost {
-			break
+	for _, q := range s.Open {
+		if err := put(b.question(q)); err != nil {
+			return err
 		}
-		f := b.failure(q.Step, &q.Fault, q.Lines)
-		f.Open, f.Since = !b.replay && b.live, q.Since.UnixMilli()
-		if err := put(f); err != nil {
+	}
+	if s.Ended != nil {
+		for _, x := range s.Failures {
+			if x.Step.Outcome != event.Failed && x.Step.Outcome != event.Unknown {
+				continue
+			}
+			if err := put(b.failure(x.Step, &x.Fault, x.Lines)); err != nil {
+				return err
+			}
+		}
+	}
+	if more.Count > 0 {
+		out.order["asks"] = append(out.order["asks"], "f-more")
+		if err := p.add(b.lang, out, "f-more", "asks", "failures-more", more); err != nil {
 			return err
 		}
 	}
 	if s.Ended == nil {
 		return nil
 	}
-	for i, x := range s.Failures {
-		if i == asksMost || x.Step.Outcome != event.Failed && x.Step.Outcome != event.Unknown {
-			continue
-		}
-		if err := put(b.failure(x.Step, &x.Fault, x.Lines)); err != nil {
-			return err
-		}
-	}
 	return p.add(b.lang, out, "sum", "summary", "summary", b.summary(s))
+}
+
+// question is a step that waits for a decision.
+func (b boardOf) question(q *runstate.Question) failure {
+	f := b.failure(q.Step, &q.Fault, q.Lines)
+	f.Open, f.Since = !b.replay && b.live, q.Since.UnixMilli()
+	return f
 }
 
 func (b boardOf) failure(st *runstate.Step, f *event.Fault, printed []runstate.Line) failure {
 	text, next := b.p.Fault(f)
-	x := failure{ID: "f-" + st.ID, Node: b.hostName(st.Host), Host: st.Host, StepID: st.ID, Step: b.p.Msg(st.Title),
+	x := failure{ID: "f-" + st.ID, Cluster: b.cluster, Run: b.run,
+		Node: b.hostName(st.Host), Host: st.Host, StepID: st.ID, Step: b.p.Msg(st.Title),
 		Error: text, Fix: next, Exit: event.Clean(f.Args["status"]), Command: cleaned(f.Args["command"])}
 	if cause, do, known := report.Likely(f, printed); known {
 		x.Likely, x.Fix = b.p.Msg(cause), b.p.Msg(do)
@@ -135,6 +167,7 @@ func (b boardOf) summary(s *runstate.State) summary {
 	}
 	if s.Ended.Fault != nil {
 		x.Fault, x.Fix = b.p.Fault(s.Ended.Fault)
+		x.Fix = advice(b.p, s.Ended.Fault.Code, x.Fix)
 	}
 	rows := s.ByPhase()
 	longest := time.Duration(1)
@@ -145,9 +178,25 @@ func (b boardOf) summary(s *runstate.State) summary {
 		x.Phases = append(x.Phases, timing{b.p.Msg(r.Title), report.Short(r.Wall), int(100 * r.Wall / longest)})
 	}
 	for _, m := range s.Ended.Next {
-		x.Next = append(x.Next, b.p.Msg(m))
+		switch m.Key {
+		case "next.resume", "next.upgrade-rest", "next.upgrade-back-rest": // they name a command
+			x.Next = append(x.Next, b.p.T("page.next.continue"))
+		default:
+			x.Next = append(x.Next, b.p.Msg(m))
+		}
 	}
 	return x
+}
+
+// advice is what to do about a fault, in the words of the page: it has a button where a terminal has a command.
+func advice(p *i18n.Printer, code, next string) string {
+	switch code {
+	case "run.failed", "engine.steps-failed":
+		return p.T("page.fix.continue")
+	case "run.interrupted", "engine.interrupted", "interrupted", "control.gone", "run.killed", "run.died":
+		return p.T("page.next.continue")
+	}
+	return next
 }
 
 // detail is a node with all its steps and its last output.
@@ -156,7 +205,8 @@ type detail struct {
 	Cluster, Run string
 	Groups       []group
 	Last         []line
-	Log          string // where the whole log is
+	Asks         []failure // of this node, that wait for a decision
+	Log          string    // where the whole log is
 }
 
 // group is the steps of a phase.
@@ -177,6 +227,11 @@ func (p *Page) withNode(s *runstate.State, b boardOf, out parts) (parts, error) 
 	n, _ := b.node(s, h, "rows")
 	d := detail{node: n, Cluster: b.cluster, Run: b.run,
 		Log: runPath(b.cluster, b.run) + "/log?node=" + url.QueryEscape(h.Name)}
+	for _, q := range s.Open {
+		if f := b.question(q); q.Step.Host == h.Name && f.Open {
+			d.Asks = append(d.Asks, f)
+		}
+	}
 	length := max(b.clock(s).Sub(s.Started), time.Second)
 	for _, ph := range s.Phases {
 		g := group{Title: b.p.Msg(ph.Title)}
@@ -275,11 +330,32 @@ func (p *Page) nodeLog(v *visit) error {
 		return err
 	}
 	defer log.Close()
+	next, stop := iter.Pull2(outputs(log, host))
+	defer stop()
+	r, err, more := next()
+	if err != nil { // of the first alone: a page can say it
+		return err
+	}
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	v.w.WriteHeader(http.StatusOK)
-	lines(log, host, func(r event.Record, o event.Output) {
-		fmt.Fprintf(v.w, "%s %s| %s\n", r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), event.Clean(o.Step),
-			event.Clean(o.Line))
-	})
+	var text strings.Builder
+	for ; more; r, err, more = next() {
+		if err != nil {
+			said, _ := v.p.Fault(event.AsFault(err))
+			fmt.Fprintf(&text, "! %s\n", said)
+			break
+		}
+		if o, is := r.Event.(event.Output); is {
+			fmt.Fprintf(&text, "%s %s| %s\n", r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), event.Clean(o.Step),
+				event.Clean(o.Line))
+		}
+		if text.Len() > 64<<10 {
+			if v.write(text.String()) != nil {
+				return errAnswered
+			}
+			text.Reset()
+		}
+	}
+	_ = v.write(text.String()) // who does not read it is gone
 	return errAnswered
 }

@@ -139,6 +139,7 @@ func statuses() map[string]int {
 		"manager.not-ready":         http.StatusServiceUnavailable,
 		"manager.unreachable":       http.StatusServiceUnavailable,
 		"api.no-route":              http.StatusNotFound,
+		"page.no-node":              http.StatusNotFound,
 		"api.no-backup":             http.StatusNotFound,
 		"api.no-snapshot":           http.StatusNotFound,
 	}

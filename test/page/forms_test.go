@@ -1,10 +1,12 @@
 package page_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +27,10 @@ type drafted struct {
 	OK    bool
 	Count string
 	Go    string
+	Notes []string
+	// Secret are fields that a browser does not keep.
+	Secret          []string
+	Ask, Name, ETag string
 }
 
 func (v *visitor) typed(path string, form url.Values) (out drafted) {
@@ -72,16 +78,25 @@ func TestANewCluster(t *testing.T) {
 	if d := v.typed("/new/draft", form); d.at("nodes") == "" {
 		t.Error("a node may be both")
 	}
-	form.Set("nodes", "192.0.2.11 control-plane\n192.0.2.[21-22] worker")
 	form.Set("s:service.cidr", "10.40.0.0/16")
+	form.Set("nodes", "192.0.2.11 control-plane\n192.0.2.21 worker label:disk=ssd taint:only=batch:NoSchedule")
+	d = v.typed("/new/draft", form)
+	if !strings.Contains(d.YAML, "disk: ssd") || !strings.Contains(d.YAML, "only=batch:NoSchedule") {
+		t.Errorf("%+v", d)
+	}
+	form.Set("nodes", "192.0.2.11 control-plane\n192.0.2.21 worker taint:only=batch:Sometimes")
+	if d := v.typed("/new/draft", form); !strings.Contains(d.at("nodes"), "Sometimes") {
+		t.Errorf("%+v", d)
+	}
+	form.Set("nodes", "192.0.2.11 control-plane\n192.0.2.[21-22] worker")
 	d = v.typed("/new/draft", form)
 	if len(d.Wrong) > 0 || !d.OK || !strings.Contains(d.YAML, "10.40.0.0/16") ||
 		strings.Contains(d.YAML+d.Nodes, "hunter2") || strings.Contains(d.YAML, "PRIVATE KEY") {
 		t.Errorf("%v\n%s", d.Wrong, d.YAML)
 	}
-	var began manager.Record
+	began := make(chan manager.Record, 1)
 	s.Runner.Begin = func(r manager.Record) (*site.Run, error) {
-		began = r
+		began <- r
 		return s.Play(t.Context(), r.Name, "deploy", site.Moment{At: 40 * time.Second})
 	}
 	d = v.typed("/new", form)
@@ -92,8 +107,8 @@ func TestANewCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want struct{ Deploy string }
-	if err := json.Unmarshal(began.Wanted, &want); began.Name != "" && (err != nil ||
-		!strings.Contains(want.Deploy, "10.40.0.0/16") || strings.Contains(want.Deploy, "hunter2")) {
+	if err := json.Unmarshal((<-began).Wanted, &want); err != nil || !strings.Contains(want.Deploy, "10.40.0.0/16") ||
+		strings.Contains(want.Deploy, "hunter2") {
 		t.Error(err, want.Deploy)
 	}
 	text, err := os.ReadFile(filepath.Join(s.Runner.Dir("edge-7"), "ssh-key"))
@@ -134,6 +149,70 @@ func TestOtherNodes(t *testing.T) {
 	}
 	a := v.send("POST", "/clusters/rack/nodes", url.Values{"nodes": {"x"}})
 	v.has(a, 422, "api.invalid")
+}
+
+// A line that is mistyped is refused, and does not remove its node. What is removed is named, and the change is made
+// only to the cluster that the reader was shown.
+func TestAMistypedLineRemovesNothing(t *testing.T) {
+	s := begin(t)
+	if _, err := s.Play(t.Context(), "rack", "deploy", site.Moment{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reach(t.Context(), "rack", "Running"); err != nil {
+		t.Fatal(err)
+	}
+	v := visit(t, s, "ann", "en")
+	all := "master-1 192.168.0.11 controlplane,etcd\nmaster-2 192.168.0.12 controlplane,etcd\n" +
+		"master-3 192.168.0.13 controlplane,etcd\nworker-1 192.168.0.14 worker\n"
+	for _, line := range []string{"worker-2 192.168.0.999 worker", "worker-2 admin@192.168.0.15 worker"} {
+		form := url.Values{"nodes": {all + line}}
+		if d := v.typed("/clusters/rack/nodes/draft", form); d.OK || !strings.Contains(d.at("nodes"), "Line 5") {
+			t.Errorf("%s: %+v", line, d)
+		}
+		for _, path := range []string{"/clusters/rack/nodes", "/clusters/rack/nodes/plan"} {
+			v.has(v.send("POST", path, form), 422, "page.line", "Line 5, ")
+		}
+	}
+	form := url.Values{"nodes": {all}}
+	d := v.typed("/clusters/rack/nodes/draft", form)
+	if !strings.Contains(d.Ask, "Remove worker-2 from rack?") || d.Name != "rack" || d.ETag == "" {
+		t.Errorf("%+v", d)
+	}
+	form.Set("etag", `"1"`)
+	v.has(v.send("POST", "/clusters/rack/nodes", form), 412, "manager.revision")
+	form.Set("nodes", all+"worker-2 ::ffff:192.168.0.15 worker\nw9 192.168.0.19 worker")
+	d = v.typed("/clusters/rack/nodes/draft", form) // another way to write the same address
+	if d.Count != "1 to add, 0 to remove" || d.Name != "" || d.Ask != "Add w9 to rack?" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// An inventory with passwords is read without them. That is a remark, and nothing is wrong; the browser does not keep
+// it.
+func TestAnInventory(t *testing.T) {
+	s := begin(t)
+	v := visit(t, s, "ann", "en")
+	d := v.typed("/new/draft", url.Values{"name": {"edge-7"}, "server_address": {"192.0.2.250"}, "user": {"root"},
+		"key": {secretKey}, "domain": {"cluster.local"}, "bundle:amd64": {"/srv/bundle.tar.gz"}, "nodes": {
+			"[kube_control_plane]\nm1 ansible_host=192.0.2.11 ansible_ssh_pass=hunter2\n" +
+				"[etcd]\nm1\n[kube_node]\nw1 ansible_host=192.0.2.21\n"}})
+	if len(d.Wrong) > 0 || len(d.Notes) == 0 || !slices.Contains(d.Secret, "nodes") ||
+		slices.Contains(d.Secret, "name") {
+		t.Errorf("%+v", d)
+	}
+}
+
+// Without the script of the page, a form that was sent does nothing, and says so.
+func TestWithoutTheScript(t *testing.T) {
+	s := begin(t)
+	for _, name := range []string{"", "ann"} {
+		a := visit(t, s, name, "en").send("POST", "/unscripted", url.Values{"password": {"hunter2"}})
+		v := visit(t, s, "", "en")
+		v.has(a, 422, "page.script", "<h1>")
+		if strings.Contains(a.text, "hunter2") {
+			t.Error(a.text)
+		}
+	}
 }
 
 const evil = `<img src=x onerror="window.hacked=1">`
@@ -193,6 +272,7 @@ func TestNothingOfOthersIsMarkup(t *testing.T) {
 	r := hostileRun(t, s)
 	v := visit(t, s, "ann", "en")
 	board := "/clusters/rack/runs/" + r.ID()
+	answered := map[string]int{"/clusters/" + url.PathEscape(evil): 404, "/" + url.PathEscape(evil): 404}
 	safe := func(path, text string) {
 		t.Helper()
 		for _, bad := range []string{"<img", "<script>", "\x1b", `onerror="`} {
@@ -204,7 +284,11 @@ func TestNothingOfOthersIsMarkup(t *testing.T) {
 	for _, path := range []string{board, board + "?node=" + url.QueryEscape(evil), board + "?node=n2",
 		"/clusters/rack", "/audit?user=" + url.QueryEscape(evil) + "&cluster=" + url.QueryEscape(`"><script>`),
 		"/clusters/" + url.PathEscape(evil), "/" + url.PathEscape(evil), "/login?next=" + url.QueryEscape("/"+evil)} {
-		safe(path, v.get(path).text)
+		a := v.get(path)
+		if want := cmp.Or(answered[path], 200); a.status != want {
+			t.Errorf("%s: %d", path, a.status)
+		}
+		safe(path, a.text)
 	}
 	v.has(v.get(board+"?node=n2"), 200, "&lt;img src=x onerror=")
 	v.follow(board+"/live?node="+url.QueryEscape(evil), func(m message) bool {

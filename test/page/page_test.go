@@ -148,7 +148,8 @@ func TestEveryPageInBothLanguages(t *testing.T) {
 		"zh": {"集群", "新建集群", "筛选"}} {
 		v := visit(t, s, "ann", lang)
 		v.has(v.get("/"), 200, words...)
-		for _, path := range []string{"/", "/new", "/clusters/rack", "/clusters/rack/runs", "/clusters/rack/nodes",
+		for _, path := range []string{"/", "/new", "/import", "/clusters/rack",
+			"/clusters/rack/runs", "/clusters/rack/nodes",
 			board, board + "?node=worker-1", board + "?node=", board + "?replay=8", "/users", "/account", "/audit",
 			"/login"} {
 			a := v.get(path)
@@ -242,7 +243,7 @@ func TestWhatAViewerSees(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/new", "/users", "/audit", "/clusters/rack/nodes"} {
+	for _, path := range []string{"/new", "/import", "/users", "/audit", "/clusters/rack/nodes"} {
 		v.has(v.get(path), 403, "access.denied")
 	}
 	for _, path := range []string{"/new", "/new/draft", "/new/check", "/clusters/rack/nodes",
@@ -312,7 +313,7 @@ func (v *visitor) follow(path string, enough func(message) bool) {
 	lines.Buffer(nil, 8<<20)
 	for lines.Scan() {
 		text, is := strings.CutPrefix(lines.Text(), "data: ")
-		if !is {
+		if !is || text == "{}" { // a sign of life
 			continue
 		}
 		var m message
@@ -386,6 +387,7 @@ func TestTheBoardFollowsTheRun(t *testing.T) {
 	})
 	v.has(v.get(base), 200, "The run on cluster rack failed", "data-over")
 	v.has(v.get(base+"/log?node=worker-1"), 200, "No space left on device")
+	v.has(v.get(base+"/log?node=worker-77"), 404, "page.no-node")
 }
 
 // A replay begins where the reader is, and ends.

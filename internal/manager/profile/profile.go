@@ -195,7 +195,7 @@ func (r Rules) Update(was, now []Node, server string) []Finding {
 	}
 	out := r.nodes(now, own)
 	for _, o := range was {
-		i := slices.IndexFunc(now, func(n Node) bool { return sameAddress(n.Address, o.Address) })
+		i := slices.IndexFunc(now, func(n Node) bool { return SameAddress(n.Address, o.Address) })
 		if i < 0 {
 			for _, role := range []string{ControlPlane, Etcd} { // U4
 				if o.Has(role) && !r.Shared {
@@ -229,7 +229,8 @@ func (r Rules) Update(was, now []Node, server string) []Finding {
 	return out
 }
 
-func sameAddress(a, b string) bool {
+// SameAddress says whether two texts are the same address.
+func SameAddress(a, b string) bool {
 	x, err := netip.ParseAddr(a)
 	y, err2 := netip.ParseAddr(b)
 	return err == nil && err2 == nil && x.Unmap() == y.Unmap()

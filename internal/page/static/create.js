@@ -1,6 +1,6 @@
 // The form on which a cluster is created or its nodes are changed. What is typed is sent to the server, which says what
 // is wrong and what comes of it: there are no rules here.
-import { problem, confirmed } from './page.js';
+import { problem, confirmed, sent } from './page.js';
 
 const form = document.querySelector('form.wizard');
 
@@ -8,8 +8,8 @@ function encoded() {
   return new URLSearchParams([...new FormData(form)].map(([k, v]) => [k, String(v)]));
 }
 
-async function post(path) {
-  const r = await fetch(path, { method: 'POST', body: encoded(), headers: { 'Accept-Language': document.body.dataset.lang } })
+async function post(path, body) {
+  const r = await fetch(path, { method: 'POST', body, headers: { 'Accept-Language': document.body.dataset.lang } })
     .catch(() => { throw { detail: document.body.dataset.lost }; });
   const json = await r.json().catch(() => ({ detail: document.body.dataset.failed }));
   if (!r.ok) throw json;
@@ -50,20 +50,35 @@ function say(list) {
     f.after(p);
     f.setAttribute('aria-invalid', 'true');
     f.setAttribute('aria-describedby', p.id);
+    const closed = f.closest('details:not([open])');
+    if (closed) closed.open = true;
   });
 }
 
+// note writes remarks.
+function note(list) {
+  form.querySelector('.notes').replaceChildren(...list.map((text) => {
+    const item = document.createElement('li');
+    item.textContent = text;
+    return item;
+  }));
+}
+
+// check gives the answer to what is typed now; null: there is none, or something else was typed since.
 async function check() {
-  const mine = ++asked;
+  const mine = ++asked, text = encoded();
   let r;
   try {
-    r = await post(form.dataset.draft);
+    r = await post(form.dataset.draft, text);
   } catch (p) {
     if (mine === asked) problem(p, form);
     return null;
   }
-  if (mine !== asked) return r; // something else was typed since
+  if (mine !== asked) return null;
+  r.text = text;
   say(r.wrong || []);
+  note(r.notes);
+  keep(r.secret);
   form.querySelector('.count').textContent = r.count;
   form.querySelector('.count').className = 'count ' + (r.ok ? 'good' : 'dim');
   form.querySelector('[data-table]').innerHTML = r.nodes; // made by the server, which has escaped what was typed
@@ -75,19 +90,22 @@ async function check() {
   return r;
 }
 
-// What was typed is kept in this browser until the cluster is created; passwords and keys are not.
-function keep() {
+// What was typed is kept in this browser for its user until the cluster is created or the user logs out. Passwords, keys,
+// and fields in which the server sees something like it are not.
+function keep(secret) {
   if (!form.dataset.keep) return;
   const out = {};
   for (const f of form.elements) {
-    if (f.name && f.dataset.secret === undefined) out[f.name] = f.type === 'checkbox' ? f.checked : f.value;
+    if (f.name && f.dataset.secret === undefined && !secret.includes(f.name)) out[f.name] = f.type === 'checkbox' ? f.checked : f.value;
   }
-  try { localStorage.setItem(form.dataset.keep, JSON.stringify(out)); } catch { /* it is not kept */ }
+  try { localStorage.setItem(place(), JSON.stringify(out)); } catch { /* it is not kept */ }
 }
+
+const place = () => form.dataset.keep + ':' + document.body.dataset.user;
 
 function kept() {
   let have;
-  try { have = JSON.parse(localStorage.getItem(form.dataset.keep) || '{}'); } catch { return; }
+  try { have = JSON.parse(localStorage.getItem(place()) || '{}'); } catch { return; }
   for (const [name, value] of Object.entries(have)) {
     const f = form.elements[name];
     if (!f || f.dataset.secret !== undefined) continue;
@@ -101,7 +119,7 @@ if (form) {
   form.addEventListener('input', (e) => {
     touched.add(e.target.name);
     clearTimeout(timer);
-    timer = setTimeout(() => { keep(); check(); }, 300);
+    timer = setTimeout(check, 300);
   });
   form.addEventListener('submit', (e) => e.preventDefault());
   form.addEventListener('click', async (e) => {
@@ -110,6 +128,7 @@ if (form) {
     const answer = form.querySelector('.answer');
     all = true;
     b.disabled = true;
+    clearTimeout(timer);
     try {
       const r = await check();
       if (!r || !r.ok) {
@@ -118,13 +137,16 @@ if (form) {
         return;
       }
       if (b.dataset.do === 'check') {
-        const found = await post(form.dataset.check);
+        answer.textContent = r.busy;
+        const found = await post(form.dataset.check, r.text);
         answer.innerHTML = found.html; // made by the server
         return;
       }
-      if (!await confirmed(form.dataset.warn)) return;
-      const done = await post(form.dataset.send);
-      if (form.dataset.keep) localStorage.removeItem(form.dataset.keep);
+      if (!await confirmed(r.ask, r.name, b.textContent)) return;
+      r.text.set('etag', r.etag || '');
+      const done = await post(form.dataset.send, r.text); // what was checked and asked about, and nothing else
+      if (form.dataset.keep) localStorage.removeItem(place());
+      sent();
       location.href = done.go;
     } catch (p) {
       answer.replaceChildren();
@@ -132,6 +154,14 @@ if (form) {
     } finally {
       b.disabled = false;
     }
+  });
+  form.querySelector('.wrongs').addEventListener('click', (e) => {
+    const a = e.target.closest('a'), f = a && document.getElementById(a.hash.slice(1));
+    if (!f) return;
+    e.preventDefault();
+    const closed = f.closest('details:not([open])');
+    if (closed) closed.open = true;
+    f.focus();
   });
   check();
 }

@@ -1,5 +1,5 @@
 // What changes while a page is open: the server sends parts of it, and this puts them in place.
-import { filter } from './page.js';
+import { filter, localize } from './page.js';
 
 const $ = (id) => document.getElementById(id);
 
@@ -10,13 +10,17 @@ function morph(a, b) {
     if (a.data !== b.data) a.data = b.data;
     return;
   }
+  if (a.dataset.is !== b.dataset.is) { // it is another one, in the same place
+    if (b.classList.contains('ask')) b.dataset.came = performance.now();
+    return a.replaceWith(b);
+  }
   for (const { name } of [...a.attributes]) {
     if (!b.hasAttribute(name) && name !== 'open' && name !== 'hidden' && name !== 'disabled' && name !== 'data-came') a.removeAttribute(name);
   }
   for (const { name, value } of b.attributes) {
     if (name !== 'open' && a.getAttribute(name) !== value) a.setAttribute(name, value);
   }
-  if (a.nodeName === 'TIME' && a.dataset.since) return;
+  if (a.nodeName === 'TIME' && a.dataset.since || a.dataset.own !== undefined) return;
   const old = [...a.childNodes], now = [...b.childNodes];
   now.forEach((n, i) => (old[i] ? morph(old[i], n) : a.append(n)));
   old.slice(now.length).forEach((n) => n.remove());
@@ -28,7 +32,7 @@ function made(html) {
   return t.content.firstElementChild;
 }
 
-let now = 0, at = performance.now(), speed = 1, over = false;
+let now = 0, at = performance.now(), speed = 1, over = false, paused = false, lost = false;
 
 // draw puts parts in place.
 function draw(m) {
@@ -44,11 +48,15 @@ function draw(m) {
     }
   }
   for (const [box, ids] of Object.entries(m.order || {})) reorder($(box), ids);
+  if ((m.order || {}).asks) $('asks').dataset.came = performance.now();
   if (m.now) { now = m.now; at = performance.now(); }
   if (m.speed) speed = m.speed;
   tick();
   mark();
   follow();
+  localize();
+  announce();
+  arrive();
   document.querySelectorAll('[data-filter]').forEach((f) => { if (f.value) filter(f); });
 }
 
@@ -73,9 +81,54 @@ function followed() {
   };
 }
 
+// announce says what has come to those who do not see it: failures, the end of a run; the title of the page counts them.
+const title = document.title;
+let known = null, ended = null;
+function announce() {
+  const failures = new Map([...document.querySelectorAll('.ask.open')].map((e) => [e.id + e.dataset.is, e.getAttribute('aria-label')]));
+  const trouble = new Map([...document.querySelectorAll('.cluster:has([data-state="Unavailable"]), .cluster:has([data-state="Unreachable"])')]
+    .map((e) => [e.id, e.querySelector('.who').textContent + ': ' + e.querySelector('.state').textContent.trim()]));
+  const all = new Map([...failures, ...trouble]);
+  const sum = $('sum-title');
+  const said = known === null ? [] : [...all].filter(([k]) => !known.has(k)).map(([, text]) => text);
+  if (sum && ended === false) said.push(sum.textContent.trim());
+  known = all;
+  ended = Boolean(sum);
+  if (said.length) $('said').textContent = said.join('. ');
+  const count = Number((document.querySelector('[data-open]:not(button)') || { dataset: {} }).dataset.open) || 0;
+  document.title = count ? '(' + count + ') ' + title : title;
+  const stop = $('stop');
+  if (stop && sum) stop.remove();
+}
+
+// refresh draws again what the stream of a cluster does not have, when its state has changed.
+let revision = null;
+async function refresh(query) {
+  const box = document.querySelector('[data-fresh]');
+  if (!box) return;
+  const at = document.activeElement;
+  if (box.contains(at) && at.matches('input, textarea, select')) return setTimeout(refresh, 3000, query); // not while somebody types
+  try {
+    const r = await fetch(location.pathname + (query || ''));
+    if (!r.ok) return;
+    const page = new DOMParser().parseFromString(await r.text(), 'text/html');
+    const next = page.getElementById(box.id);
+    if (next) morph(box, next);
+    localize();
+    if (next && next.dataset.later !== undefined && !query) refresh('?wait');
+  } catch { /* the stream says that the server is away */ }
+}
+function fresh() {
+  const s = $('state');
+  if (!s) return;
+  if (revision !== null && revision !== s.dataset.revision) refresh();
+  revision = s.dataset.revision;
+}
+
 // tick writes the times that run, as report.Short does: by whole seconds.
 function tick() {
-  const t = now + (over ? 0 : (performance.now() - at) * speed);
+  if (lost) return;
+  const t = now + (over || paused ? 0 : (performance.now() - at) * speed);
   for (const e of document.querySelectorAll('time[data-since]')) {
     const s = Math.max(0, Math.floor((t - Number(e.dataset.since)) / 1000));
     const two = (n) => String(n).padStart(2, '0');
@@ -86,26 +139,69 @@ function tick() {
 }
 
 let source = null, seq = 0, node = new URLSearchParams(location.search).get('node'), played = false;
+let heard = Date.now(), tries = 0, again = 0;
+const silent = 40000; // milliseconds without a sign of life, which comes every 15 s
 
-// watch opens the stream of the page, with what is looked at.
-function watch(root) {
-  if (source) source.close();
+// addressOf is the stream of the page, with what is looked at.
+function addressOf(root) {
   const u = new URL(root.dataset.live, location.href);
   if (node !== null) u.searchParams.set('node', node);
   if (root.dataset.replay) {
     u.searchParams.set('replay', root.dataset.replay);
     u.searchParams.set('from', played ? seq : 0);
   }
-  source = new EventSource(u);
+  return u;
+}
+
+// watch opens the stream.
+function watch(root) {
+  clearTimeout(again);
+  if (source) source.close();
+  heard = Date.now();
+  const mine = source = new EventSource(addressOf(root));
+  const hear = () => {
+    heard = Date.now();
+    tries = 0;
+    if (lost) { lost = false; $('cut').hidden = true; root.classList.remove('lost'); }
+  };
+  source.addEventListener('beat', hear);
   source.onmessage = (e) => {
+    hear();
     const m = JSON.parse(e.data);
     if (m.seq) { seq = m.seq; played = true; }
     draw(m);
-    if (m.over) { over = true; source.close(); }
+    fresh();
+    if (m.over) over = true;
+    if (m.over || paused) source.close(); // of a pause, what is looked at is drawn once
   };
-  source.onerror = () => { // the browser opens it again; a server that has ended refuses
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => watch(root), 3000);
-  };
+  source.onerror = () => { if (mine === source) cut(root); };
+}
+
+// cut says that nothing comes any more, and tries again, each time later.
+async function cut(root) {
+  if (source) source.close();
+  source = null;
+  if (over) return;
+  if (!lost) {
+    const two = (n) => String(n).padStart(2, '0'), d = new Date(heard);
+    lost = true;
+    root.classList.add('lost');
+    $('cut').textContent = document.body.dataset.cut + ' ' + two(d.getHours()) + ':' + two(d.getMinutes()) + ':' + two(d.getSeconds());
+    $('cut').hidden = false;
+  }
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 10000);
+  try { // why: an EventSource does not say
+    const r = await fetch(addressOf(root), { signal: stop.signal, headers: { 'Accept-Language': document.body.dataset.lang } });
+    if (r.status === 401) return location.assign('/login?next=' + encodeURIComponent(location.pathname + location.search));
+    if (r.status === 403 || r.status === 404) {
+      const p = await r.json().catch(() => null);
+      if (p) { $('cut').textContent = [p.detail, p.next].filter(Boolean).join(' '); return; }
+    }
+    stop.abort();
+  } catch { /* it is away */ }
+  const wait = Math.min(30000, 1000 * 2 ** tries++) * (0.75 + Math.random() / 2);
+  again = setTimeout(() => watch(root), wait);
 }
 
 // mark shows which node is looked at.
@@ -123,10 +219,27 @@ function look(root, name, url) {
 }
 
 function show(root) {
-  if (node === null) { const d = $('node'); if (d) d.remove(); }
-  if (over && !root.dataset.replay) over = false;
+  const d = $('node'), before = d && d.dataset.is;
+  if (node === null && d) d.remove();
+  if (node !== before) wanted = true;
+  over = false; // what is over says so again
   mark();
+  if (node === null && before !== null) {
+    const who = [...document.querySelectorAll('.node .who')].find((a) => a.dataset.node === before);
+    if (who) who.focus();
+    wanted = false;
+  }
   watch(root);
+}
+
+// arrive shows a node that was opened: its heading gets the focus.
+let wanted = false;
+function arrive() {
+  const h = wanted && document.querySelector('#node h2');
+  if (!h || $('node').dataset.is !== node) return;
+  wanted = false;
+  h.scrollIntoView({ block: 'start' });
+  h.focus({ preventScroll: true });
 }
 
 const root = document.querySelector('[data-live]');
@@ -139,10 +252,15 @@ if (root) {
   followed()();
   const o = document.querySelector('[data-follow]');
   if (o) o.scrollTop = o.scrollHeight;
+  announce();
+  fresh();
+  if (document.querySelector('[data-later]')) refresh('?wait');
   if (!over) watch(root);
   setInterval(tick, 1000);
+  setInterval(() => { if (source && !over && !paused && Date.now() - heard > silent) cut(root); }, 5000);
   if (root.id === 'board') board(root);
   addEventListener('pagehide', () => source && source.close());
+  addEventListener('pageshow', (e) => { if (e.persisted && !over && !paused) watch(root); });
 }
 
 function board(root) {
@@ -163,9 +281,9 @@ function board(root) {
     const b = e.target.closest('[data-player]');
     if (!b) return;
     if (b.dataset.player === 'pause') {
-      over = !over;
-      b.textContent = over ? b.dataset.off : b.dataset.on;
-      if (!over) return watch(root);
+      paused = !paused;
+      b.textContent = paused ? b.dataset.play : b.dataset.pause;
+      if (!paused) { over = false; return watch(root); }
       now += (performance.now() - at) * speed;
       at = performance.now();
       return source && source.close();
@@ -173,6 +291,6 @@ function board(root) {
     const f = Math.min(64, Math.max(0.25, Number(root.dataset.replay) * (b.dataset.player === 'faster' ? 2 : 0.5)));
     root.dataset.replay = f;
     root.querySelector('.player output').textContent = f + '×';
-    if (!over) watch(root);
+    if (!over && !paused) watch(root);
   });
 }

@@ -47,12 +47,20 @@ async function call(method, path, value) {
   return { json, text };
 }
 
-// confirmed asks; where a name is given, it has to be typed.
-function confirmed(text, name) {
+// wordsOf is what a button says, without its key.
+function wordsOf(b) {
+  const copy = b.cloneNode(true);
+  copy.querySelectorAll('kbd').forEach((k) => k.remove());
+  return copy.textContent.trim();
+}
+
+// confirmed asks, with a button that says what it does; where a name is given, it has to be typed.
+function confirmed(text, name, what) {
   const box = $('confirm');
   if (!text || !box) return Promise.resolve(true);
   $('confirm-text').textContent = text;
   const label = $('confirm-name'), field = label.querySelector('input'), yes = box.querySelector('[value="yes"]');
+  if (what) yes.textContent = what;
   label.hidden = !name;
   label.querySelector('span').textContent = name || '';
   field.value = '';
@@ -61,6 +69,7 @@ function confirmed(text, name) {
   check();
   box.returnValue = 'no';
   box.showModal();
+  if (name) field.focus();
   return new Promise((done) => box.addEventListener('close', () => done(box.returnValue === 'yes'), { once: true }));
 }
 
@@ -71,7 +80,11 @@ export function valuesOf(form) {
     if (!f.name) continue;
     const map = f.closest('[data-map]');
     const to = map && form.contains(map) ? (out[map.dataset.map] ||= {}) : out;
-    if (f.type === 'checkbox') to[f.name] = f.checked;
+    if (f.dataset.many !== undefined) {
+      const list = out[f.name] ||= [];
+      if (f.type !== 'checkbox') list.push(...f.value.split(/\n/).map((s) => s.trim()).filter(Boolean));
+      else if (f.checked) list.push(f.value);
+    } else if (f.type === 'checkbox') to[f.name] = f.checked;
     else if (f.type === 'number') { if (f.value) to[f.name] = Number(f.value); }
     else if (f.dataset.list !== undefined) to[f.name] = f.value.split(/[,\n]/).map((s) => s.trim()).filter(Boolean);
     else if (f.dataset.date !== undefined) { if (f.value) to[f.name] = f.value + 'T23:59:59Z'; }
@@ -81,16 +94,20 @@ export function valuesOf(form) {
 }
 
 async function act(from, value) {
-  const [method, path] = from.dataset.api.split(' ', 2);
-  if (!await confirmed(from.dataset.confirm, from.dataset.confirmName)) return;
-  const buttons = from.matches('form') ? from.querySelectorAll('button') : [from];
+  const [method, path] = from.dataset.api.split(' ', 2), form = from.matches('form');
+  if (form && from.dataset.need && !(value[from.dataset.need] || []).length) return problem({ detail: from.dataset.needText }, from);
+  const says = wordsOf(form ? from.querySelector('button:not([type="button"])') : from);
+  if (!await confirmed(from.dataset.confirm, from.dataset.confirmName, says)) return;
+  const buttons = form ? from.querySelectorAll('button') : [from];
   buttons.forEach((b) => { b.disabled = true; });
   try {
     const { json, text } = await call(method, path, value);
     $('problem').replaceChildren();
+    typed = false;
+    if (from.dataset.forget !== undefined) forget();
     if (from.dataset.save) return save(from.dataset.save, text);
     if (from.dataset.show) return show(from, json[from.dataset.show]);
-    const then = from.dataset.then || (json && json.go);
+    const then = (from.dataset.login !== undefined && nextPage()) || from.dataset.then || (json && json.go);
     if (then) location.href = then;
     else if (!document.querySelector('[data-live]') || from.dataset.then === '' || from.matches('form')) location.reload();
   } catch (p) {
@@ -121,15 +138,90 @@ function show(form, text) {
 
 document.addEventListener('submit', (e) => {
   const f = e.target;
+  if (f.dataset.form) {
+    e.preventDefault();
+    put(f, f.dataset.form, new URLSearchParams(new FormData(f)), f.querySelector('.answer'));
+  }
   if (!f.dataset.api) return;
   e.preventDefault();
   act(f, valuesOf(f));
 });
 
+// put asks the server for a part of the page, and puts it in place.
+async function put(from, path, form, place) {
+  const buttons = from.matches('form') ? from.querySelectorAll('button') : [from];
+  buttons.forEach((b) => { b.disabled = true; });
+  place.setAttribute('aria-busy', 'true');
+  try {
+    const r = await fetch(path, { method: form ? 'POST' : 'GET', body: form, headers: { 'Accept': 'application/json', 'Accept-Language': body.dataset.lang } })
+      .catch(() => { throw { detail: body.dataset.lost }; });
+    const json = await r.json().catch(() => ({ detail: body.dataset.failed }));
+    if (!r.ok) throw json;
+    place.innerHTML = json.html; // made by the server, which has escaped what is not its own
+    localize();
+  } catch (p) {
+    place.replaceChildren();
+    problem(p, from);
+  } finally {
+    place.removeAttribute('aria-busy');
+    buttons.forEach((b) => { b.disabled = false; });
+  }
+}
+
+// What was typed and not sent is not lost by leaving the page.
+let typed = false;
+export function sent() { typed = false; }
+document.addEventListener('input', (e) => {
+  const f = e.target;
+  if (f.closest('form[method="post"]') && /^(text|password|textarea)$/.test(f.type)) typed = true;
+});
+addEventListener('beforeunload', (e) => { if (typed) e.preventDefault(); });
+
+// forget removes what this browser has kept of forms.
+function forget() {
+  try {
+    Object.keys(localStorage).filter((k) => k.startsWith('eggo-new')).forEach((k) => localStorage.removeItem(k));
+  } catch { /* nothing is kept */ }
+}
+
+// nextPage is where a login leads to. The provider of single sign-on does not keep that.
+function nextPage() {
+  const here = document.querySelector('[data-login]');
+  let kept = null;
+  try { kept = sessionStorage.getItem('eggo-next'); sessionStorage.removeItem('eggo-next'); } catch { /* none */ }
+  const next = here && here.dataset.then;
+  return next && next !== '/' ? next : /^\/[^/\\]/.test(kept || '') ? kept : next;
+}
+
+// A link of another site does not bring the session along; a request of this page does.
+const login = document.querySelector('form[data-login]');
+if (login) {
+  const sso = document.querySelector('[data-sso]');
+  if (sso) sso.addEventListener('click', () => { try { sessionStorage.setItem('eggo-next', login.dataset.then); } catch { /* not kept */ } });
+  fetch('/api/v1/me').then((r) => { if (r.ok && !typed) location.replace(nextPage()); }).catch(() => {});
+}
+
+// localize writes times in the time zone of the reader; the server writes UTC.
+export function localize() {
+  const two = (n) => String(n).padStart(2, '0');
+  for (const e of document.querySelectorAll('time[datetime]')) {
+    const d = new Date(e.dateTime);
+    if (isNaN(d)) continue;
+    const text = d.getFullYear() + '-' + two(d.getMonth() + 1) + '-' + two(d.getDate()) + ' ' + two(d.getHours()) + ':' + two(d.getMinutes()) + ':' + two(d.getSeconds());
+    if (e.dataset.local === undefined) { if (e.title !== text) e.title = text; } else if (e.textContent !== text) {
+      e.textContent = text;
+      e.title = e.dateTime;
+    }
+  }
+}
+localize();
+
 document.addEventListener('click', (e) => {
   const b = e.target.closest('button');
   if (!b) return;
   if (b.dataset.open) $(b.dataset.open).showModal();
+  else if (b.dataset.cancel !== undefined) b.closest('dialog').close('no');
+  else if (b.dataset.load) put(b, b.dataset.load, null, $(b.dataset.into));
   else if (b.dataset.decide) decide(b);
   else if (b.dataset.api) {
     let value = b.dataset.body ? JSON.parse(b.dataset.body) : undefined;
@@ -138,13 +230,40 @@ document.addEventListener('click', (e) => {
   }
 });
 
-// A failure that has just come is not decided by a key that was meant for something else.
+// A failure that has just come is not decided by a key that was meant for something else, nor is another one that took
+// the place of the one that was decided.
 const settled = 700;
-async function decide(b, byKey) {
-  const ask = b.closest('.ask');
-  if (byKey && performance.now() - (Number(ask.dataset.came) || 0) < settled) return;
+const fresh = (e) => e && performance.now() - (Number(e.dataset.came) || 0) < settled;
+async function decide(b) {
   b.dataset.api = 'POST ' + b.dataset.run;
   await act(b, { step: b.dataset.step, decision: b.dataset.decide });
+}
+
+// chosen is the failure that a key is about: the one that has the focus, that of the node that has it, that of the node
+// that is open; else the only one. false: there is none.
+function chosen() {
+  const all = [...document.querySelectorAll('.decide')].filter(visible);
+  const at = document.activeElement, panel = at.closest('.ask, .detail');
+  const own = panel && all.find((d) => panel.contains(d));
+  if (own) return own;
+  const who = at.closest('.node') ? at.closest('.node').querySelector('.who') : null;
+  const open = $('node');
+  const host = who ? who.dataset.node : open ? open.dataset.is : undefined;
+  if (host !== undefined) return all.find((d) => d.dataset.host === host) || null;
+  return new Set(all.map((d) => d.dataset.step)).size > 1 ? null : all[0] || false;
+}
+
+// byKey decides about the chosen failure; where none is, it shows the first, so that it is clear what the next key does.
+function byKey(key) {
+  const at = chosen();
+  if (at === false || fresh($('asks'))) return;
+  if (!at) {
+    const first = document.querySelector('.ask.open');
+    if (first) { first.scrollIntoView({ block: 'nearest' }); first.focus(); }
+    return;
+  }
+  const b = [...at.querySelectorAll('[data-key]')].find((x) => x.dataset.key === key);
+  if (b && !b.disabled && !fresh(b.closest('.ask'))) decide(b);
 }
 
 // A choice of language or theme stays on the page, with all that it was asked for.
@@ -173,7 +292,7 @@ document.querySelectorAll('[data-filter]').forEach((i) => {
 });
 
 // keys, as on a terminal. Letters are not taken where text is typed.
-const visible = (e) => e.offsetParent !== null;
+function visible(e) { return e.offsetParent !== null; }
 function move(n) {
   const items = [...document.querySelectorAll('[data-item]')].filter(visible);
   if (!items.length) return;
@@ -218,8 +337,9 @@ document.addEventListener('keydown', (e) => {
   const b = [...document.querySelectorAll('[data-key]')].find((x) => x.dataset.key === e.key && visible(x));
   if (!b) return;
   e.preventDefault();
-  if (b.dataset.decide) decide(b, true);
-  else b.click();
+  if (e.repeat) return;
+  if (b.dataset.decide) byKey(e.key);
+  else if (!b.disabled) b.click();
 });
 
 // back goes one level up; nothing is lost.
