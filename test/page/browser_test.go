@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/test/page/browser"
 	"github.com/eggo-k8s/eggo/test/page/site"
+	"github.com/eggo-k8s/eggo/test/story"
 )
 
 // tab is a browser that reads the page.
@@ -212,5 +213,72 @@ func TestAccessibility(t *testing.T) {
 			}
 		}
 	}
+	x.quiet()
+}
+
+// With several failures, a key is about the one that is selected; where none is, it only selects one.
+func TestKeysDecideAboutTheSelectedFailure(t *testing.T) {
+	s := begin(t)
+	r, err := s.Play(t.Context(), "rack", "deploy", site.Moment{At: 79 * time.Second, Fails: "worker-1"})
+	if err == nil {
+		err = r.Write(story.Full(r.Last(), "worker-2"))
+	}
+	if err == nil {
+		err = s.Reach(t.Context(), "rack", "Updating")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := open(t, s)
+	x.must(x.Screen(x.ctx, 1280, 800, 1, true, false))
+	x.login(s, "rosa")
+	x.visit("/clusters/rack/runs/" + r.ID())
+	x.wait(`document.querySelectorAll(".ask.open").length === 2 && document.title.startsWith("(2)")`)
+	x.press("r")
+	x.wait(`document.activeElement === document.querySelector(".ask.open")`)
+	x.must(x.Eval(x.ctx, `document.querySelector('.node .who[data-node="worker-2"]').focus()`, nil))
+	x.press("Enter")
+	x.wait(`document.activeElement.matches("#node h2") && document.activeElement.textContent.includes("worker-2")`)
+	x.press("r")
+	select {
+	case d := <-r.Decided:
+		if d.What != event.TryAgain || !strings.HasSuffix(d.Step, "/worker-2") {
+			t.Error(d)
+		}
+	case <-x.ctx.Done():
+		t.Fatal("nothing was decided")
+	}
+	x.press("Escape")
+	x.wait(`!document.querySelector("#node") && document.activeElement.dataset.node === "worker-2"`)
+	if len(r.Decided) > 0 {
+		t.Error("more was decided")
+	}
+	x.quiet()
+}
+
+// Who removes a node is told which, and types the name of the cluster.
+func TestRemovingANodeIsAsked(t *testing.T) {
+	s := begin(t)
+	if _, err := s.Play(t.Context(), "rack", "deploy", site.Moment{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reach(t.Context(), "rack", "Running"); err != nil {
+		t.Fatal(err)
+	}
+	x := open(t, s)
+	x.must(x.Screen(x.ctx, 1280, 800, 1, true, false))
+	x.login(s, "ann")
+	x.visit("/clusters/rack/nodes")
+	x.must(x.Eval(x.ctx, `(() => { const f = document.querySelector("textarea");
+		f.value = f.value.replace(/worker-2.*\n/, ""); f.dispatchEvent(new Event("input", {bubbles: true})); })()`, nil))
+	x.wait(`document.querySelector(".count").textContent === "0 to add, 1 to remove"`)
+	x.must(x.Eval(x.ctx, `document.querySelector('[data-do="send"]').click()`, nil))
+	x.wait(`document.querySelector("#confirm").open && document.querySelector("#confirm-text").textContent.includes("worker-2")`)
+	x.wait(`document.querySelector('#confirm [value="yes"]').disabled &&
+		document.querySelector('#confirm [value="yes"]').textContent === "Apply changes" &&
+		document.activeElement.matches("#confirm input")`)
+	x.press("Enter") // without the name, nothing happens
+	x.press("r", "a", "c", "k", "Enter")
+	x.wait(`location.pathname === "/clusters/rack" && document.readyState === "complete"`)
 	x.quiet()
 }
