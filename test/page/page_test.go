@@ -26,6 +26,7 @@ type visitor struct {
 	s      *site.Site
 	cookie *http.Cookie
 	lang   string
+	last   string // the ID of the last event, where a browser opens a stream again
 }
 
 func begin(t *testing.T) *site.Site {
@@ -200,6 +201,26 @@ func TestTheFirstPaintIsSmall(t *testing.T) {
 	}
 }
 
+// A page does not wait for an API server that does not answer. Its script asks again, and waits.
+func TestAnAPIServerThatIsSilent(t *testing.T) {
+	s := begin(t)
+	s.Hold = make(chan struct{})
+	if _, err := s.Play(t.Context(), "rack", "deploy", site.Moment{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reach(t.Context(), "rack", "Running"); err != nil {
+		t.Fatal(err)
+	}
+	v := visit(t, s, "ann", "en")
+	a := v.get("/clusters/rack")
+	v.has(a, 200, "Waiting for the API server", "data-later", "192.168.0.15", `data-many`, "/status")
+	if strings.Contains(a.text, "v1.34.2") {
+		t.Error("it answered")
+	}
+	close(s.Hold)
+	v.has(v.get("/clusters/rack?wait"), 200, "v1.34.2", "state:not-ready", "role:worker")
+}
+
 // Pages load nothing from elsewhere, and have neither scripts nor styles of their own.
 func TestThePolicy(t *testing.T) {
 	s := begin(t)
@@ -303,6 +324,9 @@ func (v *visitor) follow(path string, enough func(message) bool) {
 	}
 	q.Header.Set("Accept", "text/event-stream")
 	q.Header.Set("Accept-Language", v.lang)
+	if v.last != "" {
+		q.Header.Set("Last-Event-ID", v.last)
+	}
 	q.AddCookie(v.cookie)
 	res, err := v.s.Client().Do(q)
 	if err != nil {
@@ -402,13 +426,17 @@ func TestAReplay(t *testing.T) {
 	}
 	v := visit(t, s, "vera", "zh")
 	base := "/clusters/rack/runs/" + r.ID()
-	v.follow(base+"/live?replay=64&from=1000", func(m message) bool {
-		for _, p := range m.Parts {
-			if p.ID == "head" && strings.Contains(p.HTML, `value="0"`) {
-				t.Error("it begins at the beginning")
+	for path, last := range map[string]string{"?replay=64&from=1000": "", "?replay=64&from=0": "1000"} {
+		v.last = last
+		v.follow(base+"/live"+path, func(m message) bool {
+			for _, p := range m.Parts {
+				if p.ID == "head" && strings.Contains(p.HTML, `value="0"`) {
+					t.Error(path, "begins at the beginning")
+				}
 			}
-		}
-		return len(m.Parts) > 0
-	})
+			return len(m.Parts) > 0
+		})
+	}
+	v.last = ""
 	v.follow(base+"/live?replay=64&from=99999999", func(m message) bool { return m.Over })
 }

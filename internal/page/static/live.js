@@ -20,7 +20,7 @@ function morph(a, b) {
   for (const { name, value } of b.attributes) {
     if (name !== 'open' && a.getAttribute(name) !== value) a.setAttribute(name, value);
   }
-  if (a.nodeName === 'TIME' && a.dataset.since || a.dataset.own !== undefined) return;
+  if (a.nodeName === 'TIME' && a.dataset.since || a.dataset.own !== undefined || a.classList.contains('answer')) return;
   const old = [...a.childNodes], now = [...b.childNodes];
   now.forEach((n, i) => (old[i] ? morph(old[i], n) : a.append(n)));
   old.slice(now.length).forEach((n) => n.remove());

@@ -159,6 +159,7 @@ async function put(from, path, form, place) {
     if (!r.ok) throw json;
     place.innerHTML = json.html; // made by the server, which has escaped what is not its own
     localize();
+    if (form) typed = false;
   } catch (p) {
     place.replaceChildren();
     problem(p, from);

@@ -51,6 +51,8 @@ type Site struct {
 	Accounts *account.Accounts
 	Manager  *manager.Manager
 	Runner   *Runner
+	// Hold has the API servers of clusters not answer about their nodes until it is closed; nil: they answer.
+	Hold chan struct{}
 
 	web, kube *httptest.Server
 	db        *database.DB
@@ -192,6 +194,13 @@ func (s *Site) answerNodes(w http.ResponseWriter, r *http.Request) {
 	}
 	type object = map[string]any
 	items := []object{}
+	if s.Hold != nil {
+		select {
+		case <-s.Hold:
+		case <-r.Context().Done():
+			return
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, n := range s.nodes[name] {
