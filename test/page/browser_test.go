@@ -273,7 +273,8 @@ func TestRemovingANodeIsAsked(t *testing.T) {
 		f.value = f.value.replace(/worker-2.*\n/, ""); f.dispatchEvent(new Event("input", {bubbles: true})); })()`, nil))
 	x.wait(`document.querySelector(".count").textContent === "0 to add, 1 to remove"`)
 	x.must(x.Eval(x.ctx, `document.querySelector('[data-do="send"]').click()`, nil))
-	x.wait(`document.querySelector("#confirm").open && document.querySelector("#confirm-text").textContent.includes("worker-2")`)
+	x.wait(`document.querySelector("#confirm").open &&
+		document.querySelector("#confirm-text").textContent.includes("worker-2")`)
 	x.wait(`document.querySelector('#confirm [value="yes"]').disabled &&
 		document.querySelector('#confirm [value="yes"]').textContent === "Apply changes" &&
 		document.activeElement.matches("#confirm input")`)

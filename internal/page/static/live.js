@@ -36,7 +36,8 @@ let now = 0, at = performance.now(), speed = 1, over = false, paused = false, lo
 
 // draw puts parts in place.
 function draw(m) {
-  const follow = followed();
+  const follow = followed(), asks = () => $('asks') && [...$('asks').children].map((e) => e.id).join();
+  const before = asks();
   for (const p of m.parts || []) {
     const have = $(p.id);
     if (!p.html) { if (have) have.remove(); continue; }
@@ -48,7 +49,7 @@ function draw(m) {
     }
   }
   for (const [box, ids] of Object.entries(m.order || {})) reorder($(box), ids);
-  if ((m.order || {}).asks) $('asks').dataset.came = performance.now();
+  if (asks() !== before) $('asks').dataset.came = performance.now();
   if (m.now) { now = m.now; at = performance.now(); }
   if (m.speed) speed = m.speed;
   tick();
