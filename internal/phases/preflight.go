@@ -58,12 +58,20 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 			return paths
 		},
 		Inbound: r.host.Inbound, Fetch: r.addons.Fetch, Etcd: r.etcdMembers,
-		Objects: r.objectsBefore,
+		Objects: r.objectsBefore, Foreign: r.foreign(),
 		Restore: func(ctx context.Context) (p preflight.Progress, err error) {
 			p.Touched, p.Done, err = r.etcd.Progress(ctx)
 			return p, err
 		},
 	}
+}
+
+// foreign is nil unless the cluster begins with a snapshot.
+func (r *run) foreign() func(context.Context, config.Node) error {
+	if !r.etcd.Seeded() {
+		return nil
+	}
+	return func(ctx context.Context, n config.Node) error { return r.etcd.Foreign(ctx, n, r.Node(n.Name)) }
 }
 
 // checkRemoval refuses a leave that the cluster would not survive, before anything is touched.

@@ -136,14 +136,100 @@ func TestADeployWithASnapshotIsRefused(t *testing.T) {
 	seeded(t, l)
 	failed := func(code string) {
 		t.Helper()
-		_, sum, _ := run(t, l, phases.Deploy)
-		if !slices.ContainsFunc(sum.Failed, func(f event.StepEnded) bool { return f.Fault.Code == code }) {
+		b, sum, _ := run(t, l, phases.Deploy)
+		if !slices.ContainsFunc(of[event.Finding](b), func(f event.Finding) bool { return f.Fault.Code == code }) {
 			t.Errorf("not %s: %+v", code, sum.Failed)
+		}
+		if changes := of[event.Change](b); len(changes) > 0 {
+			t.Error("it was found too late:", changes)
 		}
 	}
 	failed("etcd.seed-data")
 	put(t, filepath.Join(l.StateDir(), "seed.json"), "{")
 	failed("state.read")
+}
+
+// The machine of a cluster that was not up yet is installed again: the same deploy gives it the data again, and never
+// begins an empty cluster.
+func TestADeployWithASnapshotBeginsAgainOnAMachineThatWasReinstalled(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 0)
+	seed := seeded(t, l)
+	m1 := l.Nodes["m1"]
+	put(t, m1.State("broken/kube-apiserver.service"), "")
+	if _, _, err := run(t, l, phases.Deploy); err == nil {
+		t.Fatal("an API server that does not start is no fault")
+	}
+	if now, err := seedOf(l); err != nil || !now.Placed || now.Token != seed.Token {
+		t.Fatal(now, err)
+	}
+	must(t, os.RemoveAll(m1.Path("/var/lib/etcd")), os.RemoveAll(m1.State("active/etcd.service")),
+		os.RemoveAll(m1.State("broken/kube-apiserver.service")), os.Mkdir(m1.Path("/var/lib/etcd"), 0o700))
+	sum, err := engine.Run(t.Context(), phases.Deploy(l.Env(func(e event.Event) error {
+		if s, is := e.(event.StepStarted); is && s.Step == "etcd.start/m1" {
+			now, err := seedOf(l)
+			if err != nil || !now.Placed || now.Token == seed.Token {
+				t.Errorf("it is taken for the first try: %+v %v", now, err)
+			}
+		}
+		return nil
+	})), quick(&book{}))
+	if err != nil || len(sum.Failed) > 0 {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	if got := revisionOf(t, l, "m1"); got != "1000004711" {
+		t.Error("etcd began with", got)
+	}
+	if _, err := os.Stat(filepath.Join(l.StateDir(), "seed.json")); err == nil {
+		t.Error("it is not over")
+	}
+}
+
+// The snapshot has the Node of a machine that keeps its name: it proves nothing. The token stays until the kubelet has
+// its own kubeconfig, and the cluster is up when the kubelet was heard of.
+func TestTheNodesOfASnapshotProveNothing(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 1)
+	seeded(t, l)
+	w1 := l.Nodes["w1"]
+	own, token := w1.Path("/etc/kubernetes/kubelet.conf"), w1.Path("/etc/kubernetes/bootstrap-kubelet.conf")
+	var retries []string
+	var mu sync.Mutex
+	waits := true // for its certificate
+	emit := func(e event.Event) error {
+		mu.Lock()
+		defer mu.Unlock()
+		switch e := e.(type) {
+		case event.StepStarted:
+			if e.Step == "bootstrap.join/w1" && waits {
+				must(t, os.Rename(own, own+".later"))
+			}
+		case event.StepRetry:
+			retries = append(retries, e.Step+" "+e.Fault.Code)
+			if e.Step == "bootstrap.join/w1" && waits {
+				if _, err := os.Stat(token); err != nil {
+					t.Error("the token is gone:", err)
+				}
+				must(t, os.Rename(own+".later", own))
+				waits = false
+			}
+		}
+		return nil
+	}
+	options := quick(&book{})
+	options.Emit = emit
+	sum, err := engine.Run(t.Context(), phases.Deploy(l.Env(emit)), options)
+	if err != nil || len(sum.Failed) > 0 {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	for _, want := range []string{"bootstrap.join/w1 bootstrap.not-registered", "check.nodes check.node-not-ready"} {
+		if !slices.Contains(retries, want) {
+			t.Errorf("no %s: %q", want, retries)
+		}
+	}
+	if _, err := os.Stat(token); err == nil {
+		t.Error("the token stays")
+	}
 }
 
 // A backup's snapshot is written where it is wanted, and what is done with it is a step of the run.

@@ -2,8 +2,6 @@ package phases
 
 import (
 	"context"
-	"crypto/rand"
-	"strings"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -46,7 +44,7 @@ type Seed = etcd.Seed
 
 // NewSeed is one of a snapshot that ReadSnapshot has verified.
 func NewSeed(s *SnapshotFile) Seed {
-	return Seed{Path: s.Path, SHA256: s.SHA256, Size: s.Size, Token: strings.ToLower(rand.Text())[:10]}
+	return Seed{Path: s.Path, SHA256: s.SHA256, Size: s.Size, Token: etcd.NewToken()}
 }
 
 // SnapshotFile is what a snapshot of etcd says of itself.

@@ -61,7 +61,7 @@ func (r *Etcd) Steps() []*engine.Step {
 	}
 	found := plan.Step(plan.PhaseEtcd, "membership", "", ready)
 	found.Verify = r.resolve
-	if r.Seeded() || r.unread != nil {
+	if r.Seeded() {
 		found.Verify = r.unseeded
 	}
 	found.Retry = engine.Retry{Tries: 5, Delay: time.Second, MaxDelay: 5 * time.Second}

@@ -108,14 +108,17 @@ func (r *Etcd) start(ctx context.Context, n config.Node, nd *node.Node,
 	if err != nil {
 		return err
 	}
-	if r.Seeded() {
-		return r.form(ctx, n, nd, r.peers(), restart) // it has data, and its driver has to know the others all the same
-	}
-	if data {
+	if data || r.Seeded() && r.Dry {
 		if err := restart(ctx); err != nil || !r.isUnfinished(n.Name) {
 			return err
 		}
 		return r.OneAtATime(ctx, component, n.Name, func(ctx context.Context) error { return r.promote(ctx, n) })
+	}
+	if r.Seeded() { // never formed without data: it would have another identity than the others, or be an empty cluster
+		if err := r.marked(ctx, nd); err != nil {
+			return err
+		}
+		return r.OneAtATime(ctx, component, n.Name, func(ctx context.Context) error { return r.join(ctx, n, nd) })
 	}
 	if r.forming() {
 		return r.form(ctx, n, nd, r.peers(), restart)

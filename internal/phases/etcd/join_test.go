@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/eggo-k8s/eggo/internal/event/eventtest"
+	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
@@ -142,4 +144,73 @@ func TestAMemberOfNobodyIsReported(t *testing.T) {
 	if got := f.notices(); !slices.Equal(got, []string{"notice.etcd-stranger"}) {
 		t.Errorf("%q", got)
 	}
+}
+
+// seededWith has the members begin with a snapshot that is placed, and answers for those who have its data.
+func seededWith(t *testing.T, f *fake, seed etcd.Seed, names ...string) {
+	t.Helper()
+	if err := seed.Write(f.env.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	f.SetSeed(etcd.ReadSeed(f.env.StateDir))
+	wal := having(names...)
+	f.says = func(name, script string) string {
+		if strings.Contains(script, ".seed-"+seed.Token) && slices.Contains(names, name) {
+			return "yes\n"
+		}
+		return wal(name, script)
+	}
+}
+
+// One of the members that began with a snapshot was reinstalled: formed by itself it would have another identity.
+func TestAMemberThatLostTheDataOfASnapshotJoinsTheOthers(t *testing.T) {
+	f := newFake(t, "e1 e2 e3")
+	seededWith(t, f, etcd.Seed{Token: "abc", Placed: true}, "e1", "e2")
+	f.list[2].ClientURLs = nil // it never came up
+	f.idle["e3"] = true
+	for _, id := range []string{"etcd.membership", "etcd.start/e3"} {
+		if err := f.do(t, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(f.does) < 4 || f.does[0] != "remove e3" || f.does[2] != "form e3 existing" {
+		t.Errorf("%q", f.does)
+	}
+	if s, err := etcd.ReadSeed(f.env.StateDir); err != nil || s.Token != "abc" || !s.Placed {
+		t.Error("it begins again:", s, err)
+	}
+}
+
+// Nobody has the data any more: all get them again, by another token. Where kubelets have joined it was a cluster
+// already, whose data would be lost in silence.
+func TestMembersThatAllLostTheDataOfASnapshotBeginAgain(t *testing.T) {
+	f := newFake(t, "e1 e2", "e1", "e2")
+	seededWith(t, f, etcd.Seed{Token: "abc", Placed: true})
+	f.SetFact("e1", &facts.Facts{Joined: true})
+	eventtest.Fault(t, f.do(t, "etcd.membership"), "etcd.data-lost", "")
+	f.SetFact("e1", &facts.Facts{})
+	if err := f.do(t, "etcd.membership"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := etcd.ReadSeed(f.env.StateDir); err != nil || s.Token == "abc" || s.Token == "" || s.Placed {
+		t.Error(s, err)
+	}
+	f.idle["e1"], f.idle["e2"] = false, false
+	f.sick["e1"], f.sick["e2"] = true, true
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // it would wait for the others
+	for _, s := range f.Steps() {
+		if s.ID == "etcd.start/e1" {
+			if err := s.Apply(ctx); err == nil || len(f.does) > 0 {
+				t.Errorf("without data it was formed: %q %v", f.does, err)
+			}
+		}
+	}
+}
+
+func TestDataOfSomethingElseAreForeign(t *testing.T) {
+	f := newFake(t, "e1")
+	seededWith(t, f, etcd.Seed{Token: "abc"})
+	f.says = having("e1")
+	eventtest.Fault(t, f.do(t, "etcd.membership"), "etcd.seed-data", "")
 }

@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -47,8 +44,7 @@ type Restore struct {
 	begun     Begun
 	Places    Places
 
-	mu     sync.Mutex
-	leases map[string]metav1.MicroTime // as first seen after the API came back
+	leases clients.Leases // since the API came back
 }
 
 // Restore is one of a snapshot that ReadSnapshot has verified: the one under way, if that is of the same file.
@@ -58,10 +54,10 @@ func (r *Etcd) Restore(snap *SnapshotFile) (*Restore, error) {
 		return nil, err
 	}
 	if b.SHA256 != snap.SHA256 {
-		b = Begun{SHA256: snap.SHA256, Token: strings.ToLower(rand.Text())[:10]}
+		b = Begun{SHA256: snap.SHA256, Token: NewToken()}
 	}
 	return &Restore{Members: r.Members, snapshots: r.Snapshots, payload: r.payload, snap: snap, begun: b,
-		Places: b.Places(r.Driver.Paths().EtcdData), leases: map[string]metav1.MicroTime{}}, nil
+		Places: b.Places(r.Driver.Paths().EtcdData)}, nil
 }
 
 // Progress is how far a restore is that was interrupted: how many members have put their old data aside, and how many
@@ -352,24 +348,9 @@ func (r *Restore) heard(ctx context.Context, n config.Node) error {
 	if err != nil {
 		return clients.Fault(err)
 	}
-	lease, err := r.API().CoordinationV1().Leases("kube-node-lease").Get(ctx, n.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		lease, err = &coordinationv1.Lease{}, nil
-	}
-	if err != nil {
-		return clients.Fault(err)
-	}
-	var renewed metav1.MicroTime
-	if lease.Spec.RenewTime != nil {
-		renewed = *lease.Spec.RenewTime
-	}
-	r.mu.Lock()
-	first, seen := r.leases[n.Name]
-	if !seen {
-		r.leases[n.Name], first = renewed, renewed
-	}
-	r.mu.Unlock()
-	if renewed.Equal(&first) {
+	if renewed, err := r.leases.Renewed(ctx, r.API(), n.Name); err != nil {
+		return err
+	} else if !renewed {
 		return wait.Again("check.node-not-ready", "why", "no new lease yet").On(n.Name)
 	}
 	if why := clients.NotReady(*obj); why != "" {

@@ -2,11 +2,13 @@ package etcd
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +19,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
@@ -31,7 +35,8 @@ type Seed struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
 	Token  string `json:"token"`
-	// Placed: all members have it. From then on a member without data is one that has lost them.
+	// Placed: all members have it. From then on a member without data is one that has lost them, and joins those that
+	// have it.
 	Placed bool `json:"placed,omitempty"`
 }
 
@@ -48,32 +53,59 @@ func (s Seed) Write(stateDir string) error { return env.WriteUnderWay(stateDir, 
 // the cluster would begin with nothing.
 func (r *Etcd) SetSeed(s Seed, err error) { r.seed, r.unread = s, err }
 
-// Seeded says whether the members begin with a snapshot.
-func (r *Etcd) Seeded() bool { return r.seed.Token != "" }
+// Seeded says whether the members begin with a snapshot, be it one that cannot be read.
+func (r *Etcd) Seeded() bool { return r.seed.Token != "" || r.unread != nil }
 
 // mark on a node says that its data are those of the seed.
 func (r *Etcd) mark() string { return r.Driver.Paths().EtcdData + ".seed-" + r.seed.Token }
 
-// unseeded refuses members that have data of something else, and does what resolve does.
+// unseeded refuses members that have data of something else, and does what resolve does. Members that had the data and
+// of which none has it any more are machines that were reinstalled: they begin with it again, under another token, so
+// that nothing that is left of the first try is taken for a part of it.
 func (r *Etcd) unseeded(ctx context.Context) error {
+	for _, n := range r.Cluster.With(bundle.Etcd) {
+		if err := r.Foreign(ctx, n, r.Node(n.Name)); err != nil {
+			return err
+		}
+	}
+	if err := r.resolve(ctx); err != nil || !r.forming() || !r.seed.Placed {
+		return err
+	}
+	s := r.seed
+	s.Token, s.Placed = NewToken(), false
+	if !wait.Dry(ctx) {
+		if err := s.Write(r.StateDir); err != nil {
+			return err
+		}
+		if err := r.Keep(ctx, env.KeptSeed); err != nil {
+			return err
+		}
+	}
+	r.seed = s
+	return nil
+}
+
+// NewToken is one by which what belongs together is known.
+func NewToken() string { return strings.ToLower(rand.Text())[:10] }
+
+// Foreign is the fault of a node with data of etcd that are not those of the snapshot, or why the snapshot is unknown.
+func (r *Etcd) Foreign(ctx context.Context, n config.Node, nd *node.Node) error {
 	if r.unread != nil {
 		return r.unread
 	}
-	for _, n := range r.Cluster.With(bundle.Etcd) {
-		data, err := r.hasData(ctx, r.Node(n.Name))
-		if err != nil {
-			return event.AsFault(err).On(n.Name)
-		}
-		ours, err := holds(ctx, r.Node(n.Name), "[ -e %s ]", r.mark())
-		if err != nil {
-			return event.AsFault(err).On(n.Name)
-		}
-		if data && !ours {
-			at := r.Driver.Paths().EtcdData
-			return event.NewFault(event.ClassFailed, "etcd.seed-data", nil, "path", at).On(n.Name)
-		}
+	data, err := r.hasData(ctx, nd)
+	if err != nil {
+		return event.AsFault(err).On(n.Name)
 	}
-	return r.resolve(ctx)
+	ours, err := holds(ctx, nd, "[ -e %s ]", r.mark())
+	if err != nil {
+		return event.AsFault(err).On(n.Name)
+	}
+	if data && !ours {
+		at := r.Driver.Paths().EtcdData
+		return event.NewFault(event.ClassFailed, "etcd.seed-data", nil, "path", at).On(n.Name)
+	}
+	return nil
 }
 
 // seeds are the steps that give every member its data. None starts before all have them: they are one cluster.
@@ -106,8 +138,8 @@ func (r *Etcd) seeds(needs []string) []*engine.Step {
 	return append(out, placed)
 }
 
-// sow sends the snapshot to a member and has its own etcdutl make its data. The mark comes before the data have their
-// name, and each try begins from nothing.
+// sow sends the snapshot to a member, tells its driver the others, and has its own etcdutl make its data. The mark comes
+// before the data have their name, and each try begins from nothing.
 func (r *Etcd) sow(ctx context.Context, n config.Node, nd *node.Node) error {
 	at := Begun{Token: r.seed.Token}.Places(r.Driver.Paths().EtcdData)
 	if _, err := nd.Place(ctx, shell.Upload{Path: at.Snapshot, Mode: 0o600, Size: r.seed.Size, SHA256: r.seed.SHA256,
@@ -115,8 +147,12 @@ func (r *Etcd) sow(ctx context.Context, n config.Node, nd *node.Node) error {
 		Open: func() (io.ReadSeekCloser, error) { return os.Open(r.seed.Path) }}); err != nil {
 		return err
 	}
+	peers := r.peers()
+	if err := r.Driver.Form(ctx, n, nd, driver.Formation{State: "new", Members: peers}); err != nil {
+		return err
+	}
 	var initial []string
-	for name, url := range r.peers() {
+	for name, url := range peers {
 		initial = append(initial, name+"="+url)
 	}
 	slices.Sort(initial)
@@ -127,6 +163,12 @@ touch %[2]s
 mv -T %[3]s %[1]s
 rm -f %[4]s
 `, shell.Quote(at.Data), shell.Quote(r.mark()), shell.Quote(at.Fresh+".part"), shell.Quote(at.Snapshot))})
+	return err
+}
+
+// marked says of a member that joins those that began with the snapshot that its data will be theirs.
+func (r *Etcd) marked(ctx context.Context, nd *node.Node) error {
+	_, err := nd.Put(ctx, []node.File{layout.RootFile(r.mark(), nil)})
 	return err
 }
 

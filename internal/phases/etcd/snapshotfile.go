@@ -8,8 +8,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -97,8 +99,20 @@ func (r readerWithContext) Read(p []byte) (int, error) {
 }
 
 // readStore reads revision, members and authority out of the database. bbolt maps the file and trusts its pages, so the
-// sum comes first.
-func (s *SnapshotFile) readStore() error {
+// sum comes first; and as whoever forged a backup has made the sum too, a page that leads out of the file is an error
+// and not the end of the program.
+func (s *SnapshotFile) readStore() (err error) {
+	was := debug.SetPanicOnFault(true) // of this goroutine
+	defer debug.SetPanicOnFault(was)
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("its pages are damaged: %v", v)
+		}
+	}()
+	return s.readPages()
+}
+
+func (s *SnapshotFile) readPages() error {
 	db, err := bolt.Open(s.Path, 0o400, &bolt.Options{ReadOnly: true, Timeout: 5 * time.Second})
 	if err != nil {
 		return err

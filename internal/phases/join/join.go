@@ -29,7 +29,10 @@ import (
 type Join struct {
 	*clients.Clients
 	Driver driver.Driver
+	// Seeded: the cluster began with a snapshot, whose Nodes say nothing about the machines.
+	Seeded bool
 
+	leases    clients.Leases
 	mu        sync.Mutex
 	restarted map[string]bool // nodes whose kubelet was restarted to register
 	moved     map[string]bool // nodes whose kubelet was told another endpoint
@@ -152,7 +155,8 @@ func (r *Join) mayJoin(ctx context.Context, nd *node.Node) (bool, error) {
 	return nd.Same(ctx, []node.File{layout.SecretFile(r.Driver.Paths().Bootstrap, conf)})
 }
 
-// joined: the Node object is there with its role, and the token is gone from the machine.
+// joined: the Node object is there with its role, the kubelet has its own kubeconfig, and the token is gone from the
+// machine.
 func (r *Join) joined(ctx context.Context, n config.Node) (bool, error) {
 	obj, err := r.API().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -170,8 +174,14 @@ func (r *Join) joined(ctx context.Context, n config.Node) (bool, error) {
 	if stale, err := r.stalePods(ctx, obj); err != nil || len(stale) > 0 {
 		return false, err
 	}
-	out, err := r.Node(n.Name).Query(ctx, "[ -e "+shell.Quote(r.Driver.Paths().Bootstrap)+" ] && echo token || true")
-	return strings.TrimSpace(out) == "", err
+	return r.has(ctx, n, "[ -s "+shell.Quote(r.Driver.Paths().Kubeconfig)+" ] && [ ! -e "+
+		shell.Quote(r.Driver.Paths().Bootstrap)+" ]")
+}
+
+// has says whether a condition holds on a node.
+func (r *Join) has(ctx context.Context, n config.Node, condition string) (bool, error) {
+	out, err := r.Node(n.Name).Query(ctx, condition+" && echo yes || true")
+	return strings.TrimSpace(out) == "yes", err
 }
 
 func (r *Join) join(ctx context.Context, n config.Node) error {
@@ -186,10 +196,7 @@ func (r *Join) join(ctx context.Context, n config.Node) error {
 		if err := r.registerAgain(ctx, n, nd); err != nil {
 			return err
 		}
-		f := event.NewFault(event.ClassFailed, "bootstrap.not-registered", nil, "log",
-			r.Driver.LastWords(ctx, nd, driver.Kubelet)).On(n.Name)
-		f.Retry = true
-		return f
+		return r.unregistered(ctx, n, nd)
 	}
 	if err != nil {
 		return clients.Fault(err)
@@ -203,12 +210,26 @@ func (r *Join) join(ctx context.Context, n config.Node) error {
 	if err := r.dropStalePods(ctx, obj); err != nil {
 		return err
 	}
+	// The Node may be that of a machine before, or of the data that the cluster began with: a kubelet that has no
+	// kubeconfig of its own still needs the token.
+	if own, err := r.has(ctx, n, "[ -s "+shell.Quote(r.Driver.Paths().Kubeconfig)+" ]"); err != nil {
+		return err
+	} else if !own && !wait.Dry(ctx) {
+		return r.unregistered(ctx, n, nd)
+	}
 	token := r.Driver.Paths().Bootstrap
-	if out, err := nd.Query(ctx, "[ -e "+shell.Quote(token)+" ] && echo token || true"); err != nil ||
-		strings.TrimSpace(out) == "" {
+	if there, err := r.has(ctx, n, "[ -e "+shell.Quote(token)+" ]"); err != nil || !there {
 		return err
 	}
 	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.remove", "path", token),
 		Script: "rm -f " + shell.Quote(token) + "\n"})
 	return err
+}
+
+// unregistered is the fault of a kubelet that has not registered yet.
+func (r *Join) unregistered(ctx context.Context, n config.Node, nd *node.Node) error {
+	f := event.NewFault(event.ClassFailed, "bootstrap.not-registered", nil, "log",
+		r.Driver.LastWords(ctx, nd, driver.Kubelet)).On(n.Name)
+	f.Retry = true
+	return f
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
-// Ready wants every node to be Ready in the cluster, and its kubelet to have the version of its bundle.
+// Ready wants every node to be Ready in the cluster, and its kubelet to have the version of its bundle. In a cluster
+// that began with a snapshot it wants to hear of the kubelet first: what the snapshot says of the node is history.
 func (r *Join) Ready(ctx context.Context) error {
 	list, err := r.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -22,6 +23,9 @@ func (r *Join) Ready(ctx context.Context) error {
 	byName := map[string]corev1.Node{}
 	for _, n := range list.Items {
 		byName[n.Name] = n
+	}
+	if err := r.heard(ctx); err != nil {
+		return err
 	}
 	for _, n := range r.Expected() {
 		obj, ok := byName[n.Name]
@@ -37,6 +41,25 @@ func (r *Join) Ready(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// heard wants to hear of every kubelet in a cluster that began with a snapshot. All are asked for each time, so that
+// nobody's time begins when the one before is well.
+func (r *Join) heard(ctx context.Context) error {
+	var silent error
+	for _, n := range r.Expected() {
+		if !r.Seeded {
+			break
+		}
+		renewed, err := r.leases.Renewed(ctx, r.API(), n.Name)
+		if err != nil {
+			return err
+		}
+		if !renewed && silent == nil {
+			silent = wait.Again("check.node-not-ready", "why", "no new lease yet").On(n.Name)
+		}
+	}
+	return silent
 }
 
 // AllReady wants every node to be Ready in the cluster, whatever the version of its kubelet.

@@ -14,7 +14,7 @@ import (
 func Deploy() []Check {
 	return slices.Concat(Machine(), []Check{
 		checkPrograms(), checkPlaces(), checkAway(),
-		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkRestoring(),
+		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkRestoring(), checkSeed(),
 		checkFiles(), checkTargets(),
 		checkTogether(), checkExternalCA(), checkUndo(), checkUndoObjects(),
 		checkRuntimeContainers(), checkRuntimeTurns(),

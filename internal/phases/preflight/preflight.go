@@ -71,6 +71,9 @@ type Input struct {
 	Etcd     func(context.Context) ([]Member, error) // its members
 	Restore  func(context.Context) (Progress, error) // how far one is that was cut off
 	Snapshot Snapshot                                // that is restored
+	// Foreign is the fault of a node with data of etcd that are not those that the cluster begins with; nil when it
+	// begins with none.
+	Foreign  func(context.Context, config.Node) error
 	Upgrade  *Upgrading                              // nil when it is none
 	Change   *Changing                               // nil when no node may get another container runtime
 	MovesDNS bool                                    // the run may change how CoreDNS runs
