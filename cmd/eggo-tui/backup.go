@@ -137,7 +137,7 @@ func (env *environment) now() time.Time {
 
 type verifyOptions struct {
 	keyOptions
-	state, output string
+	state, output, bundle string
 }
 
 func newBackupVerifyCmd(env *environment) *cobra.Command {
@@ -148,6 +148,7 @@ func newBackupVerifyCmd(env *environment) *cobra.Command {
 	o.flags(cmd, env)
 	o.identityFlag(cmd, env)
 	env.outputFlag(cmd, &o.output)
+	cmd.Flags().StringVar(&o.bundle, "bundle", "", env.P.T("cli.flag.verify-bundle"))
 	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	return cmd
 }
@@ -160,21 +161,29 @@ func backupVerify(ctx context.Context, env *environment, o verifyOptions, file s
 	if file, err = absolutePath(file); err != nil {
 		return err
 	}
+	if o.bundle, err = absolutePath(o.bundle); err != nil {
+		return err
+	}
 	d, _, err := env.deps(runOptions{state: o.state, output: o.output})
 	if err != nil {
 		return err
 	}
 	d.Asker = answering{newKeeper(env), env.Getenv}
-	proof, err := operation.VerifyBackup(ctx, request.BackupVerify{File: file, Key: key}, d, env.reading())
+	proof, err := operation.VerifyBackup(ctx, request.BackupVerify{File: file, Key: key, Bundle: o.bundle}, d, env.reading())
 	if err != nil {
 		return err
 	}
 	if o.output == cli.JSON {
 		out := env.lines()
-		out.Put(proof)
-		return out.Err
+		if out.Put(proof); out.Err != nil {
+			return out.Err
+		}
+	} else {
+		env.print(present.BackupProof(env.P, proof))
 	}
-	env.print(present.BackupProof(env.P, proof))
+	if !proof.Etcd {
+		return reported(event.ClassPartial, "backup.no-etcd")
+	}
 	return nil
 }
 

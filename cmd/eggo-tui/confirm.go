@@ -31,17 +31,17 @@ func (env *environment) confirmCleanup(ctx context.Context, s *operation.Scope, 
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return env.confirmName(ctx, s)
+	return env.confirmName(ctx, s, "ask.cluster-name")
 }
 
-// confirmNodes asks for the cluster's name, after its nodes.
-func (env *environment) confirmNodes(ctx context.Context, s *operation.Scope) error {
+// confirmRestore asks for the cluster's name, after its nodes.
+func (env *environment) confirmRestore(ctx context.Context, s *operation.Scope) error {
 	env.listNodes(s.Targets())
-	return env.confirmName(ctx, s)
+	return env.confirmName(ctx, s, "ask.restore-name")
 }
 
-func (env *environment) confirmName(ctx context.Context, s *operation.Scope) error {
-	name, err := askLine(ctx, env, env.P.T("ask.cluster-name", "cluster", s.Cluster().Name))
+func (env *environment) confirmName(ctx context.Context, s *operation.Scope, ask string) error {
+	name, err := askLine(ctx, env, env.P.T(ask, "cluster", s.Cluster().Name))
 	if err != nil {
 		return err
 	}

@@ -90,5 +90,5 @@ func etcdRestore(ctx context.Context, env *environment, o runOptions, file strin
 	if yes {
 		return env.begin(ctx, o, q, nil)
 	}
-	return env.begin(ctx, o, q, env.confirmNodes)
+	return env.begin(ctx, o, q, env.confirmRestore)
 }

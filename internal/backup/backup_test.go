@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ func cluster(t *testing.T) (dir string, sources []Source) {
 	dir = t.TempDir()
 	for name, text := range map[string]string{
 		"deploy.yaml": "cluster-id: one\n", "known_hosts": "host key\n", "pki/ca.crt": "ca", "pki/ca.key": "secret-key",
+		"pki/front-proxy-ca.crt": "ca", "pki/front-proxy-ca.key": "secret", "pki/etcd/ca.crt": "ca",
+		"pki/etcd/ca.key": "secret", "pki/sa.key": "secret", "pki/.ca.crt123": "left", "pki/notes": "not ours",
 		"pki/encryption-config.yaml": "secret: x", "pki/nodes/m1/apiserver.crt": "leaf", "runs/1/events.jsonl": "log",
 		"snapshot": strings.Repeat("data ", 100_000),
 	} {
@@ -66,7 +69,7 @@ func keys(t *testing.T) (Lock, Key) {
 func made(t *testing.T, l Lock) string {
 	t.Helper()
 	_, sources := cluster(t)
-	file := filepath.Join(t.TempDir(), "new", Name("one", at, "v1.34.2"))
+	file := filepath.Join(t.TempDir(), "new", Name("one", at, "v1.34.2", "0123456789"))
 	m := Manifest{Cluster: "one", At: at, Program: "v1", Kubernetes: "v1.34.2", Revision: 4711}
 	if err := Write(t.Context(), file, m, sources, l, quiet); err != nil {
 		t.Fatal(err)
@@ -152,6 +155,12 @@ func TestBadKeys(t *testing.T) {
 	if _, err := RecipientsLock([]string{"age1nonsense"}); code(err) != "backup.recipient" {
 		t.Error(err)
 	}
+	private := "AGE-SECRET-KEY-1QQQ"
+	_, err := RecipientsLock([]string{private})
+	if f := event.AsFault(err); code(err) != "backup.no-recipient" || len(f.Args) > 0 ||
+		strings.Contains(err.Error(), private) {
+		t.Error(err)
+	}
 	bad := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(bad, []byte("AGE-SECRET-KEY-1NONSENSE"), 0o600); err != nil {
 		t.Fatal(err)
@@ -233,8 +242,13 @@ func forged(t *testing.T, l Lock, manifest any, members ...[2]string) string {
 
 func TestAForgedBackupIsRefused(t *testing.T) {
 	l, k := keys(t)
-	need := []File{{Path: Snapshot}, {Path: Config}, {Path: "pki/ca.crt"}, {Path: "pki/ca.key"}}
-	with := func(f ...File) Manifest { return Manifest{Format: 1, Cluster: "one", Files: append(need[:4:4], f...)} }
+	var need []File
+	for _, name := range needed() {
+		need = append(need, File{Path: name})
+	}
+	with := func(f ...File) Manifest {
+		return Manifest{Format: 1, Cluster: "one", Files: append(need[:len(need):len(need)], f...)}
+	}
 	for _, c := range []struct {
 		manifest any
 		code     string
@@ -244,9 +258,13 @@ func TestAForgedBackupIsRefused(t *testing.T) {
 		{with(File{Path: "pki/../../escape"}), "backup.damaged"},
 		{with(File{Path: "/etc/passwd"}), "backup.damaged"},
 		{with(File{Path: "runs/1"}), "backup.damaged"},
-		{with(File{Path: "pki/a"}, File{Path: "pki/a"}), "backup.damaged"},
-		{with(File{Path: "pki/a", Size: -1}), "backup.damaged"},
-		{with(File{Path: "pki/a", Size: 1 << 60}), "backup.space"},
+		{with(File{Path: "pki/bundle.tar.gz"}), "backup.damaged"},
+		{with(File{Path: "pki/nodes/../etcd"}), "backup.damaged"},
+		{with(File{Path: "pki/admin.crt"}, File{Path: "pki/admin.crt"}), "backup.damaged"},
+		{with(File{Path: "pki/admin.crt", Size: -1}), "backup.damaged"},
+		{with(File{Path: "pki/admin.crt", Size: 1 << 60}), "backup.space"},
+		{Manifest{Format: 1, Cluster: "one", Files: need[:len(need)-1]}, "backup.damaged"},
+		{Manifest{Format: 1, Cluster: ".", Files: need}, "backup.damaged"},
 		{Manifest{Format: 1, Cluster: "one"}, "backup.damaged"},
 		{Manifest{Format: 1, Cluster: "../up", Files: need}, "backup.damaged"},
 		{with(), "backup.damaged"}, // no members
@@ -267,7 +285,7 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	gone := append(sources[:1:1], Source{"pki/gone", filepath.Join(dir, "gone")})
+	gone := append(sources[:1:1], Source{"pki/sa.key", filepath.Join(dir, "gone")})
 	if err := Write(t.Context(), file, Manifest{}, gone, l, quiet); code(err) != "backup.write" {
 		t.Error(err)
 	}
@@ -297,33 +315,41 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// Backups are listed by their names alone, and the oldest ones go.
+// Backups are listed by their names alone; the oldest of the cluster go, and no others.
 func TestListAndPrune(t *testing.T) {
 	dir := t.TempDir()
-	for i, name := range []string{Name("one", at, "v1.34.2"), Name("one", at.Add(time.Hour), ""),
-		Name("one", at.Add(-time.Hour), "v1.33.1-rc.1"), Name("one_two", at, "v1.34.2"), "notes.txt"} {
+	const ca, others = "0123456789abcdef", "fedcba9876543210"
+	just := filepath.Join(dir, Name("one", at, "v1.34.2", ca))
+	for i, name := range []string{filepath.Base(just), Name("one", at.Add(-time.Hour), "", ca),
+		Name("one", at.Add(-2*time.Hour), "v1.33.1-rc.1", ca), Name("one", at.Add(-3*time.Hour), "v1.33.1", others),
+		Name("one", at.Add(time.Hour), "v1.34.2", ca), "one_20200101T000000Z_v1.30.0.tar.zst.age",
+		Name("one_two", at.Add(-time.Hour), "v1.34.2", ca), "notes.txt"} {
 		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, i), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	all, err := List(dir, "one")
-	if err != nil || len(all) != 3 || all[0].Kubernetes != "" || all[0].Size != 1 || !all[1].At.Equal(at) ||
-		all[2].Kubernetes != "v1.33.1-rc.1" {
+	if err != nil || len(all) != 6 || all[2].Kubernetes != "" || all[2].Size != 1 || !all[1].At.Equal(at) ||
+		all[3].Kubernetes != "v1.33.1-rc.1" || all[3].CA != "01234567" || all[5].CA != "" {
 		t.Errorf("%+v %v", all, err)
 	}
-	if all, _ := List(dir, ""); len(all) != 4 {
+	if all, _ := List(dir, ""); len(all) != 7 {
 		t.Errorf("%+v", all)
 	}
-	for _, keep := range []int{0, 3} {
-		if gone, err := Prune(dir, "one", keep); len(gone) > 0 || err != nil {
-			t.Error(gone, err)
-		}
+	if p := Prune(just, "one", ca, 0, at); len(p.Gone)+len(p.Future) > 0 {
+		t.Errorf("%+v", p)
 	}
-	gone, err := Prune(dir, "one", 1)
-	if err != nil || len(gone) != 2 {
-		t.Error(gone, err)
+	if p := Prune(just, "one", ca, 3, at); len(p.Gone) > 0 || len(p.Future) != 1 || p.Failed != nil {
+		t.Errorf("%+v", p)
 	}
-	if left, _ := os.ReadDir(dir); len(left) != 3 {
+	p := Prune(just, "one", ca, 1, at)
+	if len(p.Gone) != 2 || p.Gone[0].CA != "01234567" || p.Failed != nil {
+		t.Errorf("%+v", p)
+	}
+	if _, err := os.Stat(just); err != nil {
+		t.Error("the newest is gone:", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 6 {
 		t.Error(left)
 	}
 	if all, err := List(filepath.Join(dir, "none"), ""); len(all) > 0 || err != nil {
@@ -331,5 +357,83 @@ func TestListAndPrune(t *testing.T) {
 	}
 	if _, err := List(filepath.Join(dir, "notes.txt"), ""); code(err) != "backup.directory" {
 		t.Error(err)
+	}
+	if p := Prune(filepath.Join(dir, "notes.txt", "x"), "one", ca, 1, at); code(p.Failed) != "backup.directory" {
+		t.Error(p.Failed)
+	}
+}
+
+// One that cannot be removed keeps no other.
+func TestPruneGoesOnAfterAFailure(t *testing.T) {
+	dir := t.TempDir()
+	just := filepath.Join(dir, Name("one", at, "v1.34.2", "01234567"))
+	for h := range 3 {
+		name := filepath.Join(dir, Name("one", at.Add(-time.Duration(h)*time.Hour), "v1.34.2", "01234567"))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o700) //nolint:errcheck // for who removes it
+	if p := Prune(just, "one", "01234567", 1, at); os.Getuid() != 0 && (p.Failed == nil || len(p.Gone) > 0) {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A link below pki, or pki as one, would give a backup without CAs.
+func TestLinksAreRefused(t *testing.T) {
+	for _, name := range []string{"pki", "pki/ca.key", "pki/etcd"} {
+		dir, _ := cluster(t)
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.Rename(at, at+".real"), os.Symlink(at+".real", at)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Sources(dir, "snapshot"); code(err) != "backup.irregular" {
+			t.Error(name, err)
+		}
+	}
+	dir, _ := cluster(t)
+	if err := os.Remove(filepath.Join(dir, "pki", "sa.key")); err != nil {
+		t.Fatal(err)
+	}
+	l, _ := keys(t)
+	sources, err := Sources(dir, filepath.Join(dir, "snapshot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Write(t.Context(), filepath.Join(dir, "b"), Manifest{}, sources, l, quiet)
+	if code(err) != "backup.incomplete" {
+		t.Error(err)
+	}
+}
+
+// What a backup has left that was killed goes with the next one; what somebody writes stays.
+func TestWhatWasLeftGoes(t *testing.T) {
+	l, _ := keys(t)
+	_, sources := cluster(t)
+	dir := t.TempDir()
+	name := Name("one", at, "v1.34.2", "01234567")
+	other := Name("one", at, "v1.34.2", "76543210")
+	stale, busy := filepath.Join(dir, "."+name+"123"), filepath.Join(dir, "."+name+"456")
+	others := filepath.Join(dir, "."+other+"123")
+	for _, path := range []string{stale, busy, others} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Open(busy)
+	if err := errors.Join(err, syscall.Flock(int(f.Fd()), syscall.LOCK_EX)); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := Write(t.Context(), filepath.Join(dir, name), Manifest{}, sources, l, quiet); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{stale: false, busy: true, others: true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Error(path, err)
+		}
 	}
 }

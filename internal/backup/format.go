@@ -8,6 +8,7 @@ package backup
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -63,7 +64,30 @@ func belongs(path string) bool {
 	case Snapshot, Config, AdminConf, KnownHosts:
 		return true
 	}
-	return strings.HasPrefix(path, PKI+"/") && filepath.IsLocal(path) && filepath.Clean(path) == path
+	return ours.MatchString(path)
+}
+
+// ours are the files below pki/ that Eggo makes. Whoever forges a backup puts no other file on the control host.
+var ours = regexp.MustCompile(`^pki/(?:(?:ca|front-proxy-ca|etcd/ca|admin|controller-manager|scheduler|kube-proxy|` +
+	`coredns|apiserver-kubelet-client|apiserver-etcd-client|front-proxy-client|etcd/healthcheck-client|` +
+	`nodes/[A-Za-z0-9][A-Za-z0-9._-]*/(?:apiserver|etcd-server|etcd-peer|kubelet))\.(?:crt|key)|` +
+	`sa\.key|encryption-config\.yaml|bootstrap-token)$`)
+
+// needed are the members without which a backup brings no cluster back.
+func needed() []string {
+	return []string{Snapshot, Config, PKI + "/ca.crt", PKI + "/ca.key", PKI + "/front-proxy-ca.crt",
+		PKI + "/front-proxy-ca.key", PKI + "/etcd/ca.crt", PKI + "/etcd/ca.key", PKI + "/sa.key",
+		PKI + "/encryption-config.yaml"}
+}
+
+// lacking is a member that is needed and not there; "": none.
+func lacking(files []File) string {
+	for _, name := range needed() {
+		if !slices.ContainsFunc(files, func(f File) bool { return f.Path == name }) {
+			return name
+		}
+	}
+	return ""
 }
 
 // Info is a backup by its name: nothing of it was decrypted.
@@ -72,6 +96,7 @@ type Info struct {
 	Cluster    string    `json:"cluster"`
 	At         time.Time `json:"at"`
 	Kubernetes string    `json:"kubernetes,omitempty"`
+	CA         string    `json:"ca,omitempty"` // the first digits of the fingerprint of the cluster's CA
 	Size       int64     `json:"size_bytes"`
 }
 
@@ -82,12 +107,17 @@ const (
 )
 
 // named is what Name gives.
-var named = regexp.MustCompile(`^(.+)_(\d{8}T\d{6}Z)_(v\d[0-9A-Za-z.+-]*|unknown)\.tar\.zst\.age$`)
+var named = regexp.MustCompile(`^(.+)_(\d{8}T\d{6}Z)_(v\d[0-9A-Za-z.+-]*|unknown)(?:_([0-9a-f]{8}))?\.tar\.zst\.age$`)
 
-// Name of the file of a backup. It says what is told about a backup without the key: cluster, time, version.
-func Name(cluster string, at time.Time, kubernetes string) string {
-	return cluster + "_" + at.UTC().Format(timeInIt) + "_" + cmp.Or(kubernetes, noVersion) + suffix
+// Name of the file of a backup. It says what is told about a backup without the key: cluster, time, version, and by the
+// fingerprint of the CA which of several clusters of that name it is of.
+func Name(cluster string, at time.Time, kubernetes, fingerprint string) string {
+	return cluster + "_" + at.UTC().Format(timeInIt) + "_" + cmp.Or(kubernetes, noVersion) + "_" + short(fingerprint) +
+		suffix
 }
+
+// short is how much of a fingerprint a name has.
+func short(fingerprint string) string { return fingerprint[:min(len(fingerprint), 8)] }
 
 // List gives the backups of a directory that have the name of one, the newest first; of one cluster, if that is named.
 // No directory is no backup.
@@ -110,7 +140,7 @@ func List(dir, cluster string) ([]Info, error) {
 		if err != nil || err2 != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		b := Info{Path: filepath.Join(dir, e.Name()), Cluster: m[1], At: at, Size: info.Size()}
+		b := Info{Path: filepath.Join(dir, e.Name()), Cluster: m[1], At: at, CA: m[4], Size: info.Size()}
 		if m[3] != noVersion {
 			b.Kubernetes = m[3]
 		}
@@ -122,16 +152,41 @@ func List(dir, cluster string) ([]Info, error) {
 	return out, nil
 }
 
-// Prune removes the oldest backups of a cluster in a directory and keeps the newest ones. It gives those that are gone.
-func Prune(dir, cluster string, keep int) ([]Info, error) {
-	all, err := List(dir, cluster)
-	if err != nil || len(all) <= keep || keep <= 0 {
-		return nil, err
+// Pruned is what became of older backups.
+type Pruned struct {
+	Gone   []Info
+	Future []Info // dated after now: they neither count nor go
+	Failed error  // why others are still there
+}
+
+// Prune removes the oldest backups of a cluster in the directory of the one that was just written, which stays, as the
+// first of the newest that are kept. Backups of another cluster of that name, by its CA, are not touched, nor those
+// whose name does not say whose they are.
+func Prune(just, cluster, fingerprint string, keep int, now time.Time) (out Pruned) {
+	if keep <= 0 {
+		return out
 	}
-	for i, b := range all[keep:] {
-		if err := os.Remove(b.Path); err != nil {
-			return all[keep : keep+i], event.NewFault(event.ClassFailed, "backup.directory", err, "path", dir)
+	all, err := List(filepath.Dir(just), cluster)
+	if err != nil {
+		return Pruned{Failed: err}
+	}
+	var failed []error
+	kept := 1
+	for _, b := range all {
+		switch {
+		case b.CA != short(fingerprint) || b.Path == just:
+		case b.At.After(now):
+			out.Future = append(out.Future, b)
+		case kept < keep:
+			kept++
+		default:
+			if err := os.Remove(b.Path); err == nil {
+				out.Gone = append(out.Gone, b)
+			} else if !os.IsNotExist(err) {
+				failed = append(failed, err)
+			}
 		}
 	}
-	return all[keep:], nil
+	out.Failed = errors.Join(failed...)
+	return out
 }

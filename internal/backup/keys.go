@@ -42,6 +42,9 @@ func PassphraseKey(passphrase string) (Key, error) {
 func RecipientsLock(keys []string) (Lock, error) {
 	var l Lock
 	for _, k := range keys {
+		if !strings.HasPrefix(k, "age1") { // it may be a private key: it is not repeated anywhere
+			return Lock{}, event.NewFault(event.ClassUsage, "backup.no-recipient", nil)
+		}
 		r, err := age.ParseRecipients(strings.NewReader(k))
 		if err != nil {
 			return Lock{}, event.NewFault(event.ClassUsage, "backup.recipient", err, "key", event.Clean(k))

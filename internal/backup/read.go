@@ -145,12 +145,11 @@ func manifest(t *tar.Reader, path string) (*Manifest, error) {
 		seen[f.Path] = true
 		sum += f.Size
 	}
-	for _, name := range []string{Snapshot, Config, PKI + "/ca.crt", PKI + "/ca.key"} {
-		if !seen[name] {
-			return nil, fmt.Errorf("%w: no %s", errMembers, name)
-		}
+	if name := lacking(m.Files); name != "" {
+		return nil, fmt.Errorf("%w: no %s", errMembers, name)
 	}
-	if len(m.Files) > maxFiles || !filepath.IsLocal(m.Cluster) || filepath.Base(m.Cluster) != m.Cluster {
+	if len(m.Files) > maxFiles || !filepath.IsLocal(m.Cluster) || filepath.Base(m.Cluster) != m.Cluster ||
+		m.Cluster[0] == '.' { // which is no cluster's, but a directory of the store
 		return nil, errMembers
 	}
 	return &m, nil

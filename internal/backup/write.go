@@ -8,11 +8,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"filippo.io/age"
@@ -26,32 +29,48 @@ import (
 type Source struct{ Path, File string }
 
 // Sources are the members that the directory of a cluster has, and the snapshot beside it. What it does not have, such
-// as a kubeconfig that was removed, is not in the backup; without CAs there is none.
+// as a kubeconfig that was removed, is not in the backup, nor are files that are not Eggo's. A link below pki is
+// refused: what it leads to would be missing, and nobody would notice before the backup is needed.
 func Sources(dir, snapshot string) ([]Source, error) {
 	out := []Source{{Snapshot, snapshot}}
 	for _, name := range []string{Config, AdminConf, KnownHosts} {
 		file := filepath.Join(dir, name)
-		if _, err := os.Stat(file); err == nil {
-			out = append(out, Source{name, file})
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		info, err := os.Stat(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
 			return nil, event.NewFault(event.ClassFailed, "state.read", err)
+		case !info.Mode().IsRegular():
+			return nil, irregular(file)
 		}
+		out = append(out, Source{name, file})
 	}
 	root := filepath.Join(dir, PKI)
 	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
+		if !e.Type().IsRegular() {
+			return irregular(file)
+		}
 		rel, err := filepath.Rel(root, file)
-		if err == nil && e.Type().IsRegular() {
-			out = append(out, Source{path.Join(PKI, filepath.ToSlash(rel)), file})
+		if name := path.Join(PKI, filepath.ToSlash(rel)); err == nil && belongs(name) {
+			out = append(out, Source{name, file})
 		}
 		return err
 	})
+	if f := event.AsFault(err); f != nil && f.Code == "backup.irregular" {
+		return nil, err
+	}
 	if err != nil {
 		return nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}
 	return out, nil
+}
+
+func irregular(file string) error {
+	return event.NewFault(event.ClassUsage, "backup.irregular", nil, "path", file)
 }
 
 // Write writes a backup to a new file with mode 0600: whole or not at all. The files of the manifest are filled in;
@@ -74,6 +93,10 @@ func Write(
 		}
 		m.Files = append(m.Files, f)
 	}
+	if name := lacking(m.Files); name != "" {
+		return event.NewFault(event.ClassFailed, "backup.incomplete", nil, "name", name)
+	}
+	clean(file)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fault(err)
 	}
@@ -82,14 +105,63 @@ func Write(
 	if err != nil {
 		return fault(err)
 	}
-	defer out.Cleanup() //nolint:errcheck // nothing is left of it after CloseAtomicallyReplace
+	defer out.Cleanup()                                               //nolint:errcheck // nothing is left of it after CloseAtomicallyReplace
+	_ = syscall.Flock(int(out.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // it is somebody's: see clean
 	if err := encode(ctx, out, m, sources, l, progress); err != nil {
 		return fault(err)
 	}
 	if err := out.CloseAtomicallyReplace(); err != nil {
 		return fault(err)
 	}
+	if err := syncDir(filepath.Dir(file)); err != nil { // before others are removed for it
+		return fault(err)
+	}
 	return nil
+}
+
+// syncDir has a directory written to the disk, as far as its file system knows how.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
+}
+
+// clean removes what backups of the same cluster have left in the directory of a file that were killed: nobody has
+// locked it.
+func clean(file string) {
+	base, ca := filepath.Base(file), ""
+	if m := named.FindStringSubmatch(base); m != nil && m[4] != "" {
+		base, ca = m[1]+"_", "_"+m[4]+suffix
+	}
+	if ca == "" {
+		return
+	}
+	entries, err := os.ReadDir(filepath.Dir(file))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		rest, is := strings.CutPrefix(e.Name(), "."+base)
+		_, digits, has := strings.Cut(rest, ca)
+		if !is || !has || digits == "" || strings.Trim(digits, "0123456789") != "" || !e.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(filepath.Dir(file), e.Name())
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			_ = os.Remove(path) // else the next one does it
+		}
+		f.Close()
+	}
 }
 
 // sum is what the manifest says of a member.
@@ -130,11 +202,14 @@ func encode(
 		if err != nil {
 			return err
 		}
-		src := reader{ctx, f, func(n int64) { done += n; progress(done, total) }}
-		err = member(t, s.Path, m.At, m.Files[i].Size, src)
+		src, h := reader{ctx, f, func(n int64) { done += n; progress(done, total) }}, sha256.New()
+		err = member(t, s.Path, m.At, m.Files[i].Size, io.TeeReader(src, h))
 		f.Close()
 		if err != nil {
 			return err
+		}
+		if hex.EncodeToString(h.Sum(nil)) != m.Files[i].SHA256 {
+			return fmt.Errorf("%s changed while it was read", s.Path)
 		}
 	}
 	return errors.Join(t.Close(), packed.Close(), locked.Close())

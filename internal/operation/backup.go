@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backup"
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
 const (
@@ -38,17 +39,26 @@ func (p *prepared) checkBackup(ctx context.Context) error {
 	return nil
 }
 
+// The IDs of the questions for the passphrase of a backup.
+const (
+	askBackup      = "backup"
+	askBackupAgain = "backup again"
+)
+
+// BackupSecrets are the IDs of the secrets that encrypt a backup.
+func BackupSecrets() []string { return []string{askBackup, askBackupAgain} }
+
 // lockOf is what a backup is encrypted with. A passphrase that is typed is typed twice: who mistypes it would find
 // out when the backup is needed.
 func lockOf(ctx context.Context, q request.Backup, a Asker) (backup.Lock, error) {
 	if len(q.Recipients) > 0 {
 		return backup.RecipientsLock(q.Recipients)
 	}
-	word, err := passphrase(ctx, q.Key.Passphrase, "backup", "ask.backup-new", a)
+	word, err := passphrase(ctx, q.Key.Passphrase, askBackup, "ask.backup-new", a)
 	if err != nil {
 		return backup.Lock{}, err
 	}
-	again, err := passphrase(ctx, q.Key.Passphrase, "backup again", "ask.backup-again", a)
+	again, err := passphrase(ctx, q.Key.Passphrase, askBackupAgain, "ask.backup-again", a)
 	if err != nil {
 		return backup.Lock{}, err
 	}
@@ -56,6 +66,12 @@ func lockOf(ctx context.Context, q request.Backup, a Asker) (backup.Lock, error)
 		return backup.Lock{}, event.NewFault(event.ClassUsage, "backup.differ", nil)
 	}
 	return backup.PassphraseLock(word)
+}
+
+// CheckRecipients refuses what are no public keys of age, without repeating them.
+func CheckRecipients(keys []string) error {
+	_, err := backup.RecipientsLock(keys)
+	return err
 }
 
 // keyOf is what decrypts one.
@@ -66,7 +82,7 @@ func keyOf(ctx context.Context, k request.BackupKey, a Asker) (backup.Key, error
 	case k.Identity != "":
 		return backup.IdentityKey(k.Identity)
 	}
-	word, err := passphrase(ctx, k.Passphrase, "backup", "ask.backup", a)
+	word, err := passphrase(ctx, k.Passphrase, askBackup, "ask.backup", a)
 	if err != nil {
 		return backup.Key{}, err
 	}
@@ -81,6 +97,7 @@ func passphrase(ctx context.Context, from, id, ask string, a Asker) (word string
 
 // backup takes a backup.
 func (p *prepared) backup(q request.Backup) (*work, error) {
+	sweep(p.deps.Store.Where())
 	scratch := filepath.Join(p.files.Dir(), backupScratch)
 	if err := os.RemoveAll(scratch); err != nil { // of one that was killed
 		return nil, event.NewFault(event.ClassFailed, "state.write", err)
@@ -111,7 +128,11 @@ func (p *prepared) pack(ctx context.Context, q request.Backup, snapshot string) 
 	if dir == "" {
 		dir = filepath.Join(p.files.Dir(), backupsDir)
 	}
-	file := filepath.Join(dir, backup.Name(m.Cluster, now, m.Kubernetes))
+	ca, err := fingerprint(p.files.Dir())
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(dir, backup.Name(m.Cluster, now, m.Kubernetes, ca))
 	if err := backup.Write(ctx, file, m, sources, p.seal, p.progress(ctx, filepath.Base(file))); err != nil {
 		return err
 	}
@@ -124,13 +145,48 @@ func (p *prepared) pack(ctx context.Context, q request.Backup, snapshot string) 
 		strconv.FormatInt(info.Size(), 10), "revision", strconv.FormatInt(m.Revision, 10))}); err != nil {
 		return err
 	}
-	gone, err := backup.Prune(dir, m.Cluster, q.Keep)
-	for _, b := range gone {
-		if err := p.emit(event.Notice{Step: step, Text: event.M("notice.backup-pruned", "path", b.Path)}); err != nil {
+	for _, name := range []string{env.UpgradeName, env.FormerName, env.FormerDNSName} {
+		if _, err := os.Lstat(filepath.Join(p.files.Dir(), name)); err == nil {
+			if err := p.emit(event.Notice{Step: step, Text: event.M("notice.backup-under-way", "name", name)}); err != nil {
+				return err
+			}
+		}
+	}
+	return p.pruneBackups(step, backup.Prune(file, m.Cluster, ca, q.Keep, now))
+}
+
+// pruneBackups tells what became of older backups. One that cannot be removed is no fault of the new one.
+func (p *prepared) pruneBackups(step string, done backup.Pruned) error {
+	var all []event.Msg
+	for _, b := range done.Gone {
+		all = append(all, event.M("notice.backup-pruned", "path", b.Path))
+	}
+	for _, b := range done.Future {
+		all = append(all, event.M("notice.backup-future", "path", b.Path))
+	}
+	if done.Failed != nil {
+		all = append(all, event.M("notice.backup-kept", "cause", event.Clean(done.Failed.Error())))
+	}
+	for _, m := range all {
+		if err := p.emit(event.Notice{Step: step, Text: m}); err != nil {
 			return err
 		}
 	}
-	return err
+	return nil
+}
+
+// fingerprint is that of the CA of a cluster with this directory.
+func fingerprint(dir string) (string, error) {
+	file := filepath.Join(dir, backup.PKI, "ca.crt")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", event.NewFault(event.ClassFailed, "pki.read", err, "file", file)
+	}
+	c, err := pki.Describe(text)
+	if err != nil {
+		return "", event.NewFault(event.ClassFailed, "pki.damaged", err, "file", file)
+	}
+	return c.Fingerprint, nil
 }
 
 // kubernetes is the version of the cluster's bundles; "" if none can be read.
@@ -188,63 +244,3 @@ func Backups(ctx context.Context, st Store, q request.BackupList) ([]request.Bac
 	}
 	return out, nil
 }
-
-// opened is a backup that was decrypted, with a snapshot that is right.
-type opened struct {
-	dir      string
-	manifest *backup.Manifest
-	snapshot *phases.SnapshotFile
-	config   *config.Cluster // nil if this program does not take it
-	size     int64
-}
-
-func (o *opened) path(name string) string { return filepath.Join(o.dir, name) }
-
-// open decrypts a backup into a directory of the store, and gives what removes it.
-func open(
-	ctx context.Context, file string, k request.BackupKey, d Deps, progress func(done, total int64),
-) (o *opened, remove func(), err error) {
-	key, err := keyOf(ctx, k, d.Asker)
-	if err != nil {
-		return nil, nil, err
-	}
-	root, dir := d.Store.Where(), ""
-	err = os.MkdirAll(root, 0o700)
-	if err == nil {
-		dir, err = os.MkdirTemp(root, ".backup-") // 0700, and in the file system of what it becomes
-	}
-	if err != nil {
-		return nil, nil, event.NewFault(event.ClassFailed, "state.write", err)
-	}
-	all := func() { _ = os.RemoveAll(dir) }
-	defer func() {
-		if err != nil {
-			all()
-		}
-	}()
-	o = &opened{dir: filepath.Join(dir, "files")}
-	if err := os.Mkdir(o.dir, 0o700); err != nil {
-		return nil, nil, event.NewFault(event.ClassFailed, "state.write", err)
-	}
-	if o.manifest, err = backup.Extract(ctx, file, o.dir, key, progress); err != nil {
-		return nil, nil, err
-	}
-	if o.snapshot, err = phases.ReadSnapshot(ctx, o.path(backup.Snapshot)); err != nil {
-		return nil, nil, err
-	}
-	ca, err := os.ReadFile(o.path("pki/ca.crt"))
-	text, err2 := os.ReadFile(o.path(backup.Config))
-	info, err3 := os.Stat(file)
-	if err := errors.Join(err, err2, err3); err != nil {
-		return nil, nil, event.NewFault(event.ClassFailed, "state.read", err)
-	}
-	o.config, _ = config.Load(text, o.path(backup.Config))
-	o.size = info.Size()
-	if o.snapshot.Foreign(ca) || o.config != nil && o.config.Name != o.manifest.Cluster {
-		return nil, nil, event.NewFault(event.ClassPreflight, "backup.damaged", errMixed, "path", file)
-	}
-	return o, all, nil
-}
-
-// errMixed: a backup has parts of several clusters.
-var errMixed = errors.New("its snapshot, CA and deploy.yaml are not of one cluster")

@@ -3,10 +3,13 @@ package operation
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"filippo.io/age"
 
@@ -67,21 +70,35 @@ func taken(t *testing.T, f *fakes) (file string, key request.BackupKey) {
 	to, key := keyPair(t)
 	q := request.Backup{Common: request.OfCluster("sim"), Dir: filepath.Join(t.TempDir(), "kept"), Keep: 1,
 		Recipients: []string{to}}
-	old := filepath.Join(q.Dir, "sim_20200101T000000Z_unknown.tar.zst.age")
-	if err := errors.Join(os.Mkdir(q.Dir, 0o700), os.WriteFile(old, nil, 0o600)); err != nil {
+	ca, err := fingerprint(f.lab.StateDir())
+	if err != nil {
 		t.Fatal(err)
+	}
+	// An old one goes; that of another cluster of the name, and one from the future, stay.
+	old := filepath.Join(q.Dir, "sim_20200101T000000Z_unknown_"+ca[:8]+".tar.zst.age")
+	others := filepath.Join(q.Dir, "sim_20200101T000000Z_unknown_00000000.tar.zst.age")
+	ahead := filepath.Join(q.Dir, "sim_29990101T000000Z_unknown_"+ca[:8]+".tar.zst.age")
+	left := filepath.Join(f.root, ".backup-killed")
+	for _, err := range []error{os.Mkdir(q.Dir, 0o700), os.WriteFile(old, nil, 0o600), os.WriteFile(others, nil, 0o600),
+		os.WriteFile(ahead, nil, 0o600), os.MkdirAll(filepath.Join(left, "files", "pki"), 0o700)} {
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := did(t, q, d); err != nil {
 		t.Fatal(err)
 	}
 	list, err := Backups(t.Context(), d.Store, request.BackupList{Dir: q.Dir})
-	if err != nil || len(list) != 1 || list[0].Cluster != "sim" || list[0].Path == old {
+	if err != nil || len(list) != 3 || list[0].Path != ahead || list[1].Cluster != "sim" || list[2].Path != others {
 		t.Fatal(list, err)
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Error("what a killed process had open is still there")
 	}
 	if left, err := os.Stat(filepath.Join(f.lab.StateDir(), backupScratch)); err == nil {
 		t.Error("left", left.Name())
 	}
-	return list[0].Path, key
+	return list[1].Path, key
 }
 
 // One backup: what it is refused for, what comes of it where everything is lost but the machines, and on new machines.
@@ -119,6 +136,11 @@ func lostControlHost(t *testing.T, f *fakes, file string, key request.BackupKey)
 	if proof.Etcd || proof.NoEtcd == nil {
 		t.Errorf("%+v", proof)
 	}
+	named := verify
+	named.Bundle = "/bundle.tar.gz"
+	if _, err := VerifyBackup(t.Context(), named, without, silent); code(err) != "bundle.open" {
+		t.Error("a bundle that was asked for is not used, and nobody is told:", err)
+	}
 	q := request.BackupRestore{File: file, Key: key, FilesOnly: true}
 	if _, err := RestoreBackup(t.Context(), q, d, nil, silent); code(err) != "backup.there" {
 		t.Error(err)
@@ -131,8 +153,13 @@ func lostControlHost(t *testing.T, f *fakes, file string, key request.BackupKey)
 		}
 		lost[name] = string(text)
 	}
+	whole := pkiFiles(t, f)
 	if err := os.RemoveAll(f.lab.StateDir()); err != nil {
 		t.Fatal(err)
+	}
+	// The bundle of the backup's deploy.yaml is not this host's: nothing of it is executed.
+	if proof, err := VerifyBackup(t.Context(), verify, d, silent); err != nil || proof.Etcd || proof.NoEtcd == nil {
+		t.Errorf("%+v %v", proof, err)
 	}
 	no := errors.New("no")
 	asked := func(_ context.Context, b BackupContent) error {
@@ -156,6 +183,10 @@ func lostControlHost(t *testing.T, f *fakes, file string, key request.BackupKey)
 			t.Error(name, err)
 		}
 	}
+	if got := pkiFiles(t, f); !slices.Equal(got, whole) {
+		t.Errorf("%q, want %q", got, whole)
+	}
+	partOfPKI(t, f, q, d)
 	q.FilesOnly = false
 	next, err := RestoreBackup(t.Context(), q, d, nil, silent)
 	if re, is := next.(request.Restore); err != nil || !is || re.Source.Cluster != "sim" {
@@ -166,6 +197,38 @@ func lostControlHost(t *testing.T, f *fakes, file string, key request.BackupKey)
 	}
 	if left, _ := filepath.Glob(filepath.Join(f.root, ".backup-*")); len(left) > 0 {
 		t.Error(left)
+	}
+}
+
+// pkiFiles are those of a lab's cluster.
+func pkiFiles(t *testing.T, f *fakes) (out []string) {
+	t.Helper()
+	root := filepath.Join(f.lab.StateDir(), backup.PKI)
+	if err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			out = append(out, strings.TrimPrefix(path, root))
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// partOfPKI: what is left of it is kept, and what is lost comes back.
+func partOfPKI(t *testing.T, f *fakes, q request.BackupRestore, d Deps) {
+	t.Helper()
+	whole := pkiFiles(t, f)
+	dir := f.lab.StateDir()
+	if err := errors.Join(os.Remove(filepath.Join(dir, "deploy.yaml")), os.Remove(filepath.Join(dir, "pki", "sa.key")),
+		os.Remove(filepath.Join(dir, "pki", "ca.key"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RestoreBackup(t.Context(), q, d, nil, silent); err != nil {
+		t.Fatal(err)
+	}
+	if got := pkiFiles(t, f); !slices.Equal(got, whole) {
+		t.Errorf("%q, want %q", got, whole)
 	}
 }
 
@@ -204,6 +267,20 @@ func newMachines(t *testing.T, fresh *fakes, file string, key request.BackupKey)
 	}
 	if aside, _ := filepath.Glob(filepath.Join(fresh.lab.StateDir(), "replaced-*", "deploy.yaml")); len(aside) != 1 {
 		t.Error(aside)
+	}
+	// It was a mistake: a restore without -f ends it, and the cluster is what it was. Then it is wanted after all.
+	back := request.BackupRestore{File: file, Key: key}
+	seed := filepath.Join(fresh.lab.StateDir(), "seed.json")
+	if next, err := RestoreBackup(t.Context(), back, d, nil, silent); err != nil || next.Verb() != request.VerbRestore {
+		t.Fatal(next, err)
+	}
+	_, err := os.Stat(seed)
+	_, err2 := os.Stat(filepath.Join(fresh.lab.StateDir(), "deploy.yaml"))
+	if !errors.Is(err, fs.ErrNotExist) || err2 != nil {
+		t.Error(err, err2)
+	}
+	if next, err = RestoreBackup(t.Context(), q, d, nil, silent); err != nil {
+		t.Fatal(err)
 	}
 	if err := did(t, next, d); err != nil {
 		t.Fatal(err)
@@ -270,6 +347,71 @@ func restoresThatAreRefused(t *testing.T, f *fakes, file string, key request.Bac
 	f.heads = nil
 	if left, _ := filepath.Glob(filepath.Join(f.root, ".backup-*")); len(left) > 0 {
 		t.Error(left)
+	}
+}
+
+// Somebody may deploy while a restore is confirmed: what was checked is checked again with the lock.
+func TestARestoreChecksAgainWithTheLock(t *testing.T) {
+	f, d := simulate(t, phasestest.Shape{Masters: 1})
+	file, key := taken(t, f)
+	q := request.BackupRestore{File: file, Key: key}
+	confirm := func(_ context.Context, b BackupContent) error {
+		if len(b.Nodes) != 1 || b.Nodes[0].Name != "renamed" {
+			t.Errorf("not the cluster's own nodes: %+v", b.Nodes)
+		}
+		return os.WriteFile(filepath.Join(f.lab.StateDir(), "pki", "ca.crt"), []byte("of another cluster"), 0o600)
+	}
+	own := filepath.Join(f.lab.StateDir(), "deploy.yaml")
+	text, err := os.ReadFile(own)
+	if err == nil {
+		err = os.WriteFile(own, []byte(strings.ReplaceAll(string(text), "m1", "renamed")), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RestoreBackup(t.Context(), q, d, confirm, silent); code(err) != "backup.other-cluster" {
+		t.Error(err)
+	}
+}
+
+// What a process that lives has open stays.
+func TestWhatIsOpenStays(t *testing.T) {
+	root := t.TempDir()
+	dir, remove, err := ownDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep(root)
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+	remove()
+	if left, _ := os.ReadDir(root); len(left) > 0 {
+		t.Error(left)
+	}
+}
+
+// A backup that was taken, or failed, does not hide that the deploy before it was interrupted.
+func TestABackupHidesNoInterruptedDeploy(t *testing.T) {
+	f, d := simulate(t, phasestest.Shape{Masters: 1})
+	files, err := d.Store.Open(t.Context(), "sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for i, verb := range []string{"deploy", "backup", "etcd-snapshot"} {
+		w, err := files.Journal().NewRun(verb, time.Date(2026, 11, 26, 12, i, 0, 0, time.UTC))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, w.ID())
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Cluster(t.Context(), f, "sim")
+	if err != nil || c.Status != request.Interrupted || c.LastRun != ids[0] {
+		t.Errorf("%+v %v", c, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/backup"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -61,7 +62,10 @@ func RestoreBackup(
 	if err != nil {
 		return nil, err
 	}
-	next, err := r.place(ctx, files)
+	var next request.Request
+	if err = r.check(ctx); err == nil { // somebody else may have worked on it while it was confirmed
+		next, err = r.place(ctx, files)
+	}
 	return next, errors.Join(err, lock.Unlock())
 }
 
@@ -77,6 +81,7 @@ type restoring struct {
 // check refuses what cannot be restored here.
 func (r *restoring) check(ctx context.Context) error {
 	name := r.manifest.Cluster
+	r.nodes, r.there = nil, false
 	files, err := r.deps.Store.Read(ctx, name)
 	if err != nil {
 		return err
@@ -99,6 +104,9 @@ func (r *restoring) check(ctx context.Context) error {
 	}
 	if r.request.Source.File == "" {
 		r.nodes = nodesOf(r.config)
+		if own, _ := ownConfig(files); own != nil { // whose machines they are
+			r.nodes = own.Nodes
+		}
 		return nil
 	}
 	s, err := loadSource(ctx, r.request.Source, r.deps)
@@ -107,6 +115,16 @@ func (r *restoring) check(ctx context.Context) error {
 	}
 	r.nodes = s.cluster.Nodes
 	return r.fits(s)
+}
+
+// ownConfig is the cluster's own deploy.yaml on this host.
+func ownConfig(files Files) (*config.Cluster, error) {
+	text, path, err := files.Config()
+	if err != nil {
+		return nil, err
+	}
+	c, problems := config.Load(text, path)
+	return c, problems.Err()
 }
 
 func nodesOf(c *config.Cluster) []config.Node {
@@ -152,6 +170,13 @@ func (r *restoring) place(ctx context.Context, files Files) (request.Request, er
 		}
 		return request.Deploy{Common: r.request.Common}, nil
 	}
+	// A restore onto new machines that was begun by mistake, or is not wanted any more, ends.
+	if err := env.ForgetUnderWay(files.Dir(), env.SeedName); err != nil {
+		return nil, err
+	}
+	if err := files.Persist(ctx, env.KeptSeed); err != nil {
+		return nil, err
+	}
 	if err := r.placeCluster(ctx, files); err != nil {
 		return nil, err
 	}
@@ -185,10 +210,21 @@ func (r *restoring) placeCluster(ctx context.Context, files Files) error {
 
 func (r *restoring) placePKI(files Files) error {
 	to := filepath.Join(files.Dir(), backup.PKI)
-	if _, err := os.Stat(filepath.Join(to, "ca.crt")); err == nil { // the same CAs: it was checked
-		return nil
+	if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+		return move(r.path(backup.PKI), to)
 	}
-	return move(r.path(backup.PKI), to)
+	for _, f := range r.manifest.Files { // the same CA: it was checked; what else is lost comes back
+		if !strings.HasPrefix(f.Path, backup.PKI+"/") {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(files.Dir(), f.Path)); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := move(r.path(f.Path), filepath.Join(files.Dir(), f.Path)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // placeSnapshot gives the cluster's directory the snapshot by a name of its content.

@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,7 +19,8 @@ import (
 )
 
 // VerifyBackup proves a backup: it decrypts it, compares all checksums, and has a scratch etcd on this host serve the
-// snapshot, with the programs of the cluster's bundle, else those of the PATH. progress is told how far it is.
+// snapshot. Its programs are those of the bundle that the request names, or that the deploy.yaml of the cluster on this
+// host names, else those of the PATH: nothing that the backup says is executed. progress is told how far it is.
 func VerifyBackup(
 	ctx context.Context, q request.BackupVerify, d Deps, progress func(done, total int64),
 ) (*request.BackupProof, error) {
@@ -35,9 +37,12 @@ func VerifyBackup(
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	programs, err := etcdPrograms(ctx, dir, o.config, d)
+	programs, err := etcdPrograms(ctx, dir, m.Cluster, q.Bundle, d)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	if err != nil && q.Bundle != "" {
+		return nil, err
 	}
 	if err != nil {
 		out.NoEtcd = event.NewFault(event.ClassPartial, "backup.no-etcd", err)
@@ -47,15 +52,31 @@ func VerifyBackup(
 	if err != nil {
 		return nil, err
 	}
+	if proof.Revision < m.Revision || proof.Namespaces == 0 { // every cluster has namespaces
+		return nil, event.NewFault(event.ClassFailed, "backup.scratch", fmt.Errorf("%w: revision %d with %d namespaces",
+			errLess, proof.Revision, proof.Namespaces))
+	}
 	out.Etcd, out.Keys = true, proof.Keys
 	return out, nil
 }
 
-// etcdPrograms are etcd and etcdutl for this host: copies of those of the cluster's bundle, else those of the PATH.
-func etcdPrograms(ctx context.Context, dir string, c *config.Cluster, d Deps) (scratch.Programs, error) {
-	p, err := bundled(ctx, dir, c, d)
-	if err == nil || ctx.Err() != nil {
-		return p, err
+var (
+	errLess     = errors.New("etcd serves less than the backup has")
+	errNoBundle = errors.New("this host has no deploy.yaml of the cluster with a bundle for its architecture")
+)
+
+// etcdPrograms are etcd and etcdutl for this host: copies of those of the bundle that is named, else of the one that
+// this host's own deploy.yaml of the cluster names, else those of the PATH.
+func etcdPrograms(ctx context.Context, dir, cluster, file string, d Deps) (scratch.Programs, error) {
+	if file != "" {
+		return bundled(ctx, dir, config.BundleSource{Key: runtime.GOARCH, Arch: runtime.GOARCH, Path: file}, d)
+	}
+	from, err := ownBundle(ctx, cluster, d)
+	if err == nil {
+		var p scratch.Programs
+		if p, err = bundled(ctx, dir, from, d); err == nil || ctx.Err() != nil {
+			return p, err
+		}
 	}
 	p, err2 := scratch.Found()
 	if err2 != nil {
@@ -64,20 +85,29 @@ func etcdPrograms(ctx context.Context, dir string, c *config.Cluster, d Deps) (s
 	return p, nil
 }
 
-var errNoBundle = errors.New("the cluster has no bundle for the architecture of this host")
-
-func bundled(ctx context.Context, dir string, c *config.Cluster, d Deps) (p scratch.Programs, err error) {
-	if c == nil {
-		return p, errNoBundle
+// ownBundle is the one for this host's architecture of its own deploy.yaml of a cluster.
+func ownBundle(ctx context.Context, cluster string, d Deps) (config.BundleSource, error) {
+	files, err := d.Store.Read(ctx, cluster)
+	if err != nil {
+		return config.BundleSource{}, err
+	}
+	defer files.Close()
+	c, err := ownConfig(files)
+	if err != nil {
+		return config.BundleSource{}, errNoBundle
 	}
 	all := c.Bundles()
 	i := slices.IndexFunc(all, func(b config.BundleSource) bool { return b.Arch == runtime.GOARCH })
 	if i < 0 {
-		return p, errNoBundle
+		return config.BundleSource{}, errNoBundle
 	}
+	return all[i], nil
+}
+
+func bundled(ctx context.Context, dir string, from config.BundleSource, d Deps) (p scratch.Programs, err error) {
 	s := d.Bundles.Session(BundleUse{Beside: dir, Emit: func(event.Event) error { return nil }})
 	defer s.Release()
-	b, err := s.Stage(ctx, all[i])
+	b, err := s.Stage(ctx, from)
 	if err != nil {
 		return p, err
 	}

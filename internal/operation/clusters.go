@@ -133,13 +133,34 @@ func Cluster(ctx context.Context, st Store, name string) (request.ClusterInfo, e
 	return c, files.Close()
 }
 
-// lastRun fills in what the last run of the cluster was and how it ended.
+// lastRun fills in what the last run of the cluster was and how it ended. One that changes nothing, as a backup, does
+// not hide another one before it that did not end well: that is what the cluster waits for.
 func lastRun(c *request.ClusterInfo, runs *journal.Cluster) {
 	ids, err := runs.Runs()
 	if err != nil || len(ids) == 0 {
 		return
 	}
-	c.LastRun = ids[len(ids)-1]
+	last := len(ids) - 1
+	if request.Verb(runs.Verb(ids[last])).Quiet() && !runs.Writing(ids[last]) {
+		for i := last - 1; i >= 0; i-- {
+			if request.Verb(runs.Verb(ids[i])).Quiet() {
+				continue
+			}
+			before := *c
+			aRun(&before, runs, ids[i])
+			if before.Status == request.Interrupted || before.Status == request.Failed {
+				*c = before
+				return
+			}
+			break
+		}
+	}
+	aRun(c, runs, ids[last])
+}
+
+// aRun fills in what a run of the cluster was and how it ended.
+func aRun(c *request.ClusterInfo, runs *journal.Cluster, id string) {
+	c.LastRun = id
 	var ended *event.RunEnded
 	busy, now := runs.Writing(c.LastRun), runstate.New()
 	for rec, err := range journal.Read(runs.RunDir(c.LastRun)) {

@@ -76,6 +76,16 @@ func List(dir string) ([]Certificate, error) {
 	return out, nil
 }
 
+// Renewable are the leaves among certificates of a directory that a renewal makes last longer: one that ends with its
+// authority, or after it, ends then whatever is done.
+func Renewable(list []Certificate) []Certificate {
+	return slices.DeleteFunc(slices.Clone(list), func(c Certificate) bool {
+		return c.Authority || slices.ContainsFunc(list, func(a Certificate) bool {
+			return a.Authority && a.Subject == c.Issuer && !c.NotAfter.Before(a.NotAfter)
+		})
+	})
+}
+
 // Describe reads the first certificate of a PEM text.
 func Describe(text []byte) (Certificate, error) {
 	block, _ := pem.Decode(text)

@@ -494,3 +494,17 @@ func TestTheEncryptionConfigurationIsWhatTheAPIServerReads(t *testing.T) {
 		t.Error("what was written unencrypted could not be read")
 	}
 }
+
+// What ends with its authority ends then, however often it is renewed.
+func TestWhatARenewalMakesLastLonger(t *testing.T) {
+	end := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	list := []Certificate{
+		{Name: "ca", Subject: "CN=a", Issuer: "CN=a", Authority: true, NotAfter: end},
+		{Name: "capped", Issuer: "CN=a", NotAfter: end},
+		{Name: "leaf", Issuer: "CN=a", NotAfter: end.Add(-time.Hour)},
+		{Name: "of-another", Issuer: "CN=b", NotAfter: end.Add(time.Hour)},
+	}
+	if got := Renewable(list); len(got) != 2 || got[0].Name != "leaf" || got[1].Name != "of-another" || len(list) != 4 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,11 +53,14 @@ type Proof struct {
 }
 
 // Restore restores a snapshot below dir, has etcd serve it, reads it and stops etcd. Nothing is left but what lies
-// below dir. Its faults have the code backup.scratch.
+// below dir. Its faults have the codes backup.scratch, and backup.scratch-space when the disk is full.
 func Restore(ctx context.Context, dir, snapshot string, p Programs) (*Proof, error) {
 	proof, err := restore(ctx, dir, snapshot, p)
 	if err == nil || ctx.Err() != nil {
 		return proof, errors.Join(err, ctx.Err())
+	}
+	if strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
+		return nil, event.NewFault(event.ClassFailed, "backup.scratch-space", err, "dir", dir)
 	}
 	return nil, event.NewFault(event.ClassFailed, "backup.scratch", err)
 }
@@ -86,7 +90,7 @@ func restore(ctx context.Context, dir, snapshot string, p Programs) (*Proof, err
 		_ = cmd.Wait()
 		close(over)
 	}()
-	proof, err := read(ctx, filepath.Join(dir, clients), over)
+	proof, err := read(ctx, dir, over)
 	_ = cmd.Process.Signal(os.Interrupt)
 	select {
 	case <-over:
@@ -112,10 +116,21 @@ func command(ctx context.Context, dir, program string, out io.Writer, args ...st
 // errEnded: etcd ended by itself.
 var errEnded = errors.New("it ended by itself")
 
-// read asks etcd until it answers or ends.
-func read(ctx context.Context, socket string, over <-chan struct{}) (*Proof, error) {
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + socket}, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}})
+// read asks etcd until it answers or ends. Its socket is reached by the open directory: the path of one may have no
+// more than 107 bytes.
+func read(ctx context.Context, dir string, over <-chan struct{}) (*Proof, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	socket := fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), clients)
+	dial := func(ctx context.Context, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{"passthrough:///scratch"}, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithContextDialer(dial)}})
 	if err != nil {
 		return nil, err
 	}

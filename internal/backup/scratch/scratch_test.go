@@ -35,6 +35,10 @@ func etcdutl(args []string) int {
 		fmt.Fprintln(os.Stderr, "Error: expected sha256 [1], got [2]")
 		return 1
 	}
+	if strings.Contains(string(text), "full") {
+		fmt.Fprintln(os.Stderr, "Error: write data/member/snap/db: no space left on device")
+		return 1
+	}
 	if err := errors.Join(os.Mkdir(args[4], 0o700), os.WriteFile(args[4]+"/db", text, 0o600)); err != nil {
 		return 1
 	}
@@ -90,11 +94,22 @@ func TestAScratchEtcdServesASnapshot(t *testing.T) {
 	p := programs(t)
 	snapshot := filepath.Join(t.TempDir(), "etcd.db")
 	t.Setenv("ETCD_NAME", "of the user")
-	for text, want := range map[string]string{"good": "", "bad": "expected sha256", "ends": "ended by itself"} {
+	long := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"good": "", "bad": "expected sha256", "ends": "ended by itself",
+		"full": "no space"} {
 		if err := os.WriteFile(snapshot, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		dir := t.TempDir()
+		dir, code := filepath.Join(long, text), "backup.scratch"
+		if text == "full" {
+			code = "backup.scratch-space"
+		}
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
 		proof, err := Restore(t.Context(), dir, snapshot, p)
 		if want == "" {
 			if err != nil || *proof != (Proof{4711, 7, 4}) {
@@ -102,7 +117,7 @@ func TestAScratchEtcdServesASnapshot(t *testing.T) {
 			}
 			continue
 		}
-		if f := event.AsFault(err); f == nil || f.Code != "backup.scratch" || !strings.Contains(err.Error(), want) {
+		if f := event.AsFault(err); f == nil || f.Code != code || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

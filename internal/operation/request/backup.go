@@ -26,6 +26,9 @@ type BackupKey struct {
 // Verb implements Request.
 func (Backup) Verb() Verb { return VerbBackup }
 
+// Quiet says whether what a verb does leaves the cluster as it is.
+func (v Verb) Quiet() bool { return v == VerbBackup || v == VerbSnapshot }
+
 // Call implements Request.
 func (b Backup) Call() event.Call {
 	c := b.call("backup run")
@@ -55,8 +58,9 @@ type BackupList struct {
 
 // BackupVerify has a backup proven.
 type BackupVerify struct {
-	File string // absolute
-	Key  BackupKey
+	File   string // absolute
+	Key    BackupKey
+	Bundle string // whose etcd and etcdutl are used, absolute; "": that of this host's own deploy.yaml, or the PATH's
 }
 
 // BackupRestore asks for what a backup has. Common is that of the run that follows; its file, if it names one, is the
