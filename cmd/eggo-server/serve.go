@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -87,8 +88,11 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	if _, err := backup.RecipientsLock(o.upkeep.Recipients); err != nil {
 		return err
 	}
-	if o.upkeep.Every != 0 && (o.upkeep.Every < time.Minute || len(o.upkeep.Recipients) == 0) {
+	if o.upkeep.Every != 0 && (o.upkeep.Every < time.Hour || len(o.upkeep.Recipients) == 0) {
 		return event.NewFault(event.ClassUsage, "server.backup-every", nil, "value", o.upkeep.Every.String())
+	}
+	if o.upkeep.Keep < 0 {
+		return event.NewFault(event.ClassUsage, "server.backup-keep", nil, "value", strconv.Itoa(o.upkeep.Keep))
 	}
 	o.bundles = cmp.Or(o.bundles, filepath.Join(o.data, "bundles"))
 	log := slog.New(slog.NewTextHandler(env.Stderr, nil))

@@ -130,6 +130,7 @@ func TestRefused(t *testing.T) {
 		"server.no-tls":       {"--no-tls", "--listen", "0.0.0.0:0"},
 		"server.tls-pair":     {"--tls-cert", "x"},
 		"server.backup-every": {"--backup-every", "24h"},
+		"server.backup-keep":  {"--backup-keep", "-1"},
 		"backup.recipient":    {"--backup-recipient", "age1nonsense"},
 		"listen.read":         {"--tls-cert", "/nowhere", "--tls-key", "/nowhere"},
 	} {

@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/cli"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/pki"
 	"github.com/eggo-k8s/eggo/internal/present"
 )
 
@@ -52,11 +55,12 @@ func renew(ctx context.Context, env *environment, o renewOptions) error {
 }
 
 // renewalDue says whether a certificate in the state directory ends soon, and prints when the first one ends if none
-// does. CAs do not count: a renewal keeps them.
+// does. CAs do not count, nor does what ends with its CA: a renewal cannot help. If nothing else is due, a CA that ends
+// soon is what is reported, with the exit code of partial.
 func renewalDue(ctx context.Context, env *environment, o runOptions) (bool, error) {
-	list := o
-	list.output = cli.Text
-	c, d, err := env.inspecting(list)
+	quiet := o
+	quiet.output = cli.Text
+	c, d, err := env.inspecting(quiet)
 	if err != nil {
 		return false, err
 	}
@@ -65,20 +69,31 @@ func renewalDue(ctx context.Context, env *environment, o runOptions) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	first := time.Time{}
+	var list []pki.Certificate
+	state := map[string]string{}
 	for _, r := range rows {
+		list = append(list, r.Certificate)
+		state[r.Fingerprint] = r.State
+	}
+	first := time.Time{}
+	for _, c := range pki.Renewable(list) {
 		switch {
-		case r.Authority:
-		case r.State != "ok":
+		case state[c.Fingerprint] != "ok":
 			return true, nil
-		case first.IsZero() || r.NotAfter.Before(first):
-			first = r.NotAfter
+		case first.IsZero() || c.NotAfter.Before(first):
+			first = c.NotAfter
+		}
+	}
+	for _, c := range list {
+		if c.Authority && state[c.Fingerprint] != "ok" {
+			return false, event.NewFault(event.ClassPartial, "certs.authority-ends", nil, "name", c.Name, "date",
+				c.NotAfter.UTC().Format(time.DateOnly))
 		}
 	}
 	if !first.IsZero() && o.output != cli.JSON {
 		fmt.Fprintln(env.Stdout, env.P.T("certs.not-due", "date", first.UTC().Format(time.DateOnly)))
 	}
-	return first.IsZero(), nil
+	return !slices.ContainsFunc(list, func(c pki.Certificate) bool { return !c.Authority }), nil
 }
 
 type certsOptions struct {

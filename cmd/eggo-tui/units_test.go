@@ -22,6 +22,9 @@ func TestTheUnitsCallWhatThereIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if !strings.Contains(string(text), "\nUser=root\n") { // else there is no HOME, and no default key
+			t.Error(file, "sets no user")
+		}
 		_, rest, _ := strings.Cut(string(text), "ExecStart=/usr/bin/eggo-tui ")
 		line, _, _ := strings.Cut(rest, "\n")
 		args := strings.Fields(strings.NewReplacer("%i", "one", "$EGGO_BACKUP_OPTIONS",

@@ -51,7 +51,7 @@ func (m *Manager) Scan(ctx context.Context, records ...Record) error {
 
 // adopt takes a cluster over that the command line made.
 func (m *Manager) adopt(ctx context.Context, f Found) error {
-	c, err := m.add(Record{Name: f.Name, Created: m.clock.Now(), Made: f.Installed && f.Fault == nil})
+	c, err := m.add(Record{Name: f.Name, Created: m.clock.Now(), Made: f.Installed && f.unwell() == nil})
 	if err != nil { // somebody just created it here
 		return nil
 	}
@@ -75,8 +75,8 @@ func (c *cluster) load(ctx context.Context, f Found) error {
 		return c.resolve(ctx, f)
 	case c.rec.Unavailable && c.rec.Fault != nil: // else an import that was not answered yet
 		return c.apply(ctx, state.LoadUnavailable, nil)
-	case c.rec.Revision == 0 && f.Fault != nil:
-		return c.apply(ctx, state.LoadUnavailable, func(r *Record) { r.Unavailable, r.Fault = true, f.Fault })
+	case c.rec.Revision == 0 && f.unwell() != nil:
+		return c.apply(ctx, state.LoadUnavailable, func(r *Record) { r.Unavailable, r.Fault = true, f.unwell() })
 	}
 	err := c.apply(ctx, state.DoInit, nil)
 	if err == nil {

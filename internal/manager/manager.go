@@ -345,7 +345,7 @@ func (m *Manager) Continue(ctx context.Context, name string, q Request) (View, e
 		if !c.rec.Made {
 			k = Create
 		}
-		if l := c.rec.Last; l != nil && l.Kind != Snapshot {
+		if l := c.rec.Last; l != nil && !l.Kind.Quiet() {
 			unknown := l.Found && l.Kind == Restore // nobody here knows which snapshot
 			if c.rec.Made && l.Kind != Create && !unknown {
 				k = l.Kind

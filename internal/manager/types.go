@@ -165,6 +165,16 @@ type Found struct {
 	Live bool
 	// Fault is how the newest run failed, if it is over and did.
 	Fault *event.Fault
+	// Before is, when the newest run is quiet, how the newest of the others failed, if it did.
+	Before *event.Fault
+}
+
+// unwell is how the newest run failed that may have changed the cluster; nil: it did not.
+func (f *Found) unwell() *event.Fault {
+	if f.Kind.Quiet() {
+		return f.Before
+	}
+	return f.Fault
 }
 
 // Clock is time.

@@ -3,12 +3,14 @@ package server
 import (
 	"context"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -92,12 +94,23 @@ func (s *Server) backups(api huma.API) {
 		(*InCluster).name}, s.listBackups)
 	add(s, api, route[backupInput]{op("take-backup", "POST", all, "Take an encrypted backup of the cluster", 202),
 		access.Operate, func(i *backupInput) string { return i.Cluster }}, s.takeBackup)
-	add(s, api, route[verifyInput]{op("verify-backup", "POST", all+"/{backup}/verify",
-		"Verify a backup by a restore into a scratch etcd", 200), access.Operate,
-		func(i *verifyInput) string { return i.Cluster }}, s.verifyBackup)
-	add(s, api, route[restoreBackupInput]{op("restore-backup", "POST", all+"/{backup}/restore",
-		"Restore etcd from a backup", 202), access.Administer,
+	verify := op("verify-backup", "POST", all+"/{backup}/verify", "Verify a backup by a restore into a scratch etcd", 200)
+	restore := op("restore-backup", "POST", all+"/{backup}/restore", "Restore etcd from a backup", 202)
+	verify.Middlewares, restore.Middlewares = huma.Middlewares{patient}, huma.Middlewares{patient}
+	add(s, api, route[verifyInput]{verify, access.Operate, func(i *verifyInput) string { return i.Cluster }},
+		s.verifyBackup)
+	add(s, api, route[restoreBackupInput]{restore, access.Administer,
 		func(i *restoreBackupInput) string { return i.Cluster }}, s.restoreBackup)
+}
+
+// openIn is more than it takes to decrypt a backup and to restore it into a scratch etcd.
+const openIn = time.Hour
+
+// patient gives a route the time that a backup takes.
+func patient(hc huma.Context, next func(huma.Context)) {
+	_, w := humago.Unwrap(hc)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(openIn)) // a recorder in tests has none
+	next(hc)
 }
 
 func (s *Server) listBackups(ctx context.Context, _ access.Caller, in *InCluster) (*backupsOutput, error) {
@@ -145,7 +158,12 @@ func (s *Server) takeBackup(ctx context.Context, who access.Caller, in *backupIn
 		if o.Secrets == nil {
 			o.Secrets = map[string]string{}
 		}
-		o.Secrets["backup"], o.Secrets["backup again"] = word, word
+		for _, id := range operation.BackupSecrets() {
+			o.Secrets[id] = word
+		}
+	}
+	if err := operation.CheckRecipients(in.Body.Recipients); err != nil { // before they are written down
+		return nil, err
 	}
 	return s.begin(ctx, in.Cluster, manager.Backup, in.Matching, o, nil, func(p *runs.Parameters) error {
 		p.Keep, p.Recipients = in.Body.Keep, in.Body.Recipients

@@ -2,6 +2,8 @@ package server
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -9,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
@@ -40,7 +45,12 @@ func TestBackups(t *testing.T) {
 	for _, body := range []string{`{}`, `{"passphrase":"hunter2","recipients":["age1x"]}`} {
 		s.want(s.call("otto", "POST", all, body), 422, "backup.no-key")
 	}
-	a := s.want(s.call("otto", "POST", all, `{"passphrase":"hunter2","keep":3}`), 202, "")
+	// A private key by mistake is not written down, and not repeated.
+	a := s.want(s.call("otto", "POST", all, `{"recipients":["AGE-SECRET-KEY-1HUNTER2"]}`), 422, "backup.no-recipient")
+	if strings.Contains(a.text, "HUNTER2") {
+		t.Error(a.text)
+	}
+	a = s.want(s.call("otto", "POST", all, `{"passphrase":"hunter2","keep":3}`), 202, "")
 	if o, _ := a.body["operation"].(map[string]any); o["kind"] != "backup" || a.body["state"] != "Running" {
 		t.Error(a.text)
 	}
@@ -71,6 +81,25 @@ func TestBackups(t *testing.T) {
 	}
 	if v, _ := s.m.Cluster("one"); v.State != "Running" || v.Operation != nil {
 		t.Errorf("%+v", v)
+	}
+}
+
+// slow is a client's connection whose answer ends when it is told.
+type slow struct {
+	http.ResponseWriter
+	until time.Time
+}
+
+func (s *slow) SetWriteDeadline(t time.Time) error { s.until = t; return nil }
+
+// To decrypt a backup and to restore it takes longer than an answer may.
+func TestABackupHasTheTimeThatItTakes(t *testing.T) {
+	w := &slow{ResponseWriter: httptest.NewRecorder()}
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
+	called := false
+	patient(humago.NewContext(&huma.Operation{}, r, w), func(huma.Context) { called = true })
+	if !called || time.Until(w.until) < openIn/2 {
+		t.Error(called, w.until)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,11 +88,29 @@ func New(o Options) *Runner {
 // Dir is the server's own directory of a cluster.
 func (r *Runner) Dir(cluster string) string { return filepath.Join(r.o.Data, "clusters", cluster) }
 
-// Tell has the runs of a cluster know secrets, by the IDs of their questions. They stay in memory.
+// Tell has the runs of a cluster know secrets, by the IDs of their questions, beside those that they know already. They
+// stay in memory: the key of a backup until its run has it, others until the cluster is removed.
 func (r *Runner) Tell(cluster string, secrets map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.secrets[cluster] = secrets
+	if r.secrets[cluster] == nil {
+		r.secrets[cluster] = map[string]string{}
+	}
+	maps.Copy(r.secrets[cluster], secrets)
+}
+
+// told are the secrets of a cluster for a run of this kind. Those of a backup are told once.
+func (r *Runner) told(cluster string, k manager.Kind) map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := maps.Clone(r.secrets[cluster])
+	for _, id := range operation.BackupSecrets() {
+		if k != manager.Backup {
+			delete(out, id)
+		}
+		delete(r.secrets[cluster], id)
+	}
+	return out
 }
 
 // Keep writes a file of a cluster into the server's own directory, for root alone, and gives its path.
@@ -108,7 +127,9 @@ func (r *Runner) Keep(cluster, name, text string) error {
 
 // Removed implements manager.Runner.
 func (r *Runner) Removed(cluster string) error {
-	r.Tell(cluster, nil)
+	r.mu.Lock()
+	delete(r.secrets, cluster)
+	r.mu.Unlock()
 	return os.RemoveAll(r.Dir(cluster))
 }
 
@@ -133,9 +154,7 @@ func (r *Runner) Start(ctx context.Context, rec manager.Record) (manager.Run, er
 			return nil, err
 		}
 	}
-	r.mu.Lock()
-	answers := request.Answers{Secrets: r.secrets[rec.Name]}
-	r.mu.Unlock()
+	answers := request.Answers{Secrets: r.told(rec.Name, rec.Operation.Kind)}
 	on, err := request.ParseOnFailure(p.OnFailure)
 	if err != nil {
 		return nil, err

@@ -175,6 +175,10 @@ func TestFind(t *testing.T) {
 	if f := find(); !f.Installed || f.Kind != manager.Snapshot || f.Fault.Code != "manager.run-died" {
 		t.Errorf("%+v", f)
 	}
+	logged(t, r, "backup", started, event.RunEnded{Outcome: event.OK})
+	if f := find(); f.Kind != manager.Backup || f.Fault != nil || f.Before.Code != "run.failed" {
+		t.Errorf("a backup hides what failed: %+v", f)
+	}
 	some := started
 	some.Nodes = []string{"w1"}
 	for verb, want := range map[string]manager.Kind{"join": manager.Update, "certs-renew": manager.Update,
@@ -242,6 +246,16 @@ func TestStart(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(r.o.Data, "got"))
 	if err != nil || !strings.Contains(string(got), "hunter2") || strings.Contains(strings.Join(args, " "), "hunter2") {
 		t.Errorf("%s %v", args, err)
+	}
+	// The passphrase of a backup takes no place of others, and only its run gets it.
+	r.Tell("one", map[string]string{"backup": "word", "backup again": "word"})
+	for _, want := range []bool{true, false} {
+		_, err = r.Start(t.Context(), record(manager.Backup, nil, Parameters{}))
+		got, err2 := os.ReadFile(filepath.Join(r.o.Data, "got"))
+		if err == nil || err2 != nil || !strings.Contains(string(got), "hunter2") ||
+			strings.Contains(string(got), `"word"`) != want {
+			t.Errorf("%s %v %v", got, err, err2)
+		}
 	}
 	wrong := record(manager.Renew, nil, Parameters{OnFailure: "x"})
 	if _, err := r.Start(t.Context(), wrong); event.AsFault(err) == nil {

@@ -49,27 +49,38 @@ func (r *Runner) Find(ctx context.Context, cluster string) (manager.Found, error
 	if len(ids) == 0 {
 		return f, nil
 	}
-	f.Run = ids[len(ids)-1]
-	dir := j.RunDir(f.Run)
+	last := len(ids) - 1
+	f.Run = ids[last]
+	f.Kind, f.Fault, f.Live = r.looked(j, cluster, f.Run)
+	for i := last - 1; i >= 0 && f.Kind.Quiet(); i-- {
+		if !request.Verb(j.Verb(ids[i])).Quiet() {
+			_, f.Before, _ = r.looked(j, cluster, ids[i])
+			break
+		}
+	}
+	return f, nil
+}
+
+// looked is what a run does, and whether it goes on, else how it failed.
+func (r *Runner) looked(j *journal.Cluster, cluster, run string) (k manager.Kind, fault *event.Fault, live bool) {
+	dir := j.RunDir(run)
 	r.mu.Lock()
 	known, is := r.over[dir]
 	r.mu.Unlock()
 	if is {
-		f.Kind, f.Fault = known.kind, known.fault
-		return f, nil
+		return known.kind, known.fault, false
 	}
-	f.Kind = kindOf(request.Verb(j.Verb(f.Run)), dir)
-	if f.Live = j.Writing(f.Run); f.Live {
-		return f, nil
+	k = kindOf(request.Verb(j.Verb(run)), dir)
+	if j.Writing(run) {
+		return k, nil, true
 	}
-	if f.Fault = outcome(cluster, dir); j.Writing(f.Run) { // it has only just begun
-		f.Live, f.Fault = true, nil
-		return f, nil
+	if fault = outcome(cluster, dir); j.Writing(run) { // it has only just begun
+		return k, nil, true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.over[dir] = ended{f.Kind, f.Fault}
-	return f, nil
+	r.over[dir] = ended{k, fault}
+	return k, fault, false
 }
 
 // outcome is how the run of a directory ended.

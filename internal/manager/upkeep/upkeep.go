@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/manager/state"
@@ -22,6 +23,8 @@ const (
 	lookEvery = 5 * time.Minute
 	// againIn is how long it waits after it has begun something, however that ends.
 	againIn = time.Hour
+	// tellIn is how long it waits before it reports the same again.
+	tellIn = 24 * time.Hour
 )
 
 // Plan says what is due when.
@@ -41,7 +44,8 @@ type Clusters interface {
 // Files are those of clusters on the control host.
 type Files interface {
 	Backups(ctx context.Context, cluster string) ([]request.BackupInfo, error)
-	Expiry(cluster string) time.Time
+	// Ends are when the first certificate expires that a renewal makes last longer, and when the first CA does.
+	Ends(cluster string) (leaf, authority time.Time)
 }
 
 // Upkeep looks after the clusters.
@@ -50,10 +54,11 @@ type Upkeep struct {
 	Clusters Clusters
 	Files    Files
 	Clock    manager.Clock
-	// Report is told of what could not be begun.
+	// Report is told of what could not be begun, and of what a server cannot do about by itself.
 	Report func(cluster string, err error)
 
 	begun map[string]time.Time // by cluster and kind
+	told  map[string]time.Time // by cluster and what
 }
 
 // Run looks for what is due until ctx ends.
@@ -67,16 +72,37 @@ func (u *Upkeep) Run(ctx context.Context) {
 }
 
 // look begins what is due, at most one operation of each cluster that is Running with nothing in progress: others
-// cannot, and an operation that failed is somebody's to look at.
+// cannot, and an operation that failed is somebody's to look at. That it waits for him is reported.
 func (u *Upkeep) look(ctx context.Context) {
 	for _, v := range u.Clusters.Clusters() {
-		if v.State != state.Running || v.Operation != nil || v.Kubeconfig {
+		if v.Operation != nil || v.Kubeconfig {
 			continue
 		}
-		if k := u.due(ctx, v.Name); k != "" {
-			u.begin(ctx, v.Name, k)
+		switch v.State {
+		case state.Running:
+			if k := u.due(ctx, v.Name); k != "" {
+				u.begin(ctx, v.Name, k)
+			}
+		case state.Unavailable, state.Unreachable:
+			if k := u.due(ctx, v.Name); k != "" {
+				u.tell(v.Name, string(k), event.NewFault(event.ClassFailed, "upkeep.waits", nil, "cluster", v.Name, "kind",
+					string(k), "state", string(v.State)))
+			}
 		}
 	}
+}
+
+// tell reports something once a day.
+func (u *Upkeep) tell(cluster, what string, err error) {
+	if u.told == nil {
+		u.told = map[string]time.Time{}
+	}
+	key, now := cluster+" "+what, u.Clock.Now()
+	if last, was := u.told[key]; was && now.Sub(last) < tellIn {
+		return
+	}
+	u.told[key] = now
+	u.Report(cluster, err)
 }
 
 // due is what is to be begun in a cluster; "": nothing. A backup goes first: a renewal restarts components.
@@ -88,17 +114,38 @@ func (u *Upkeep) due(ctx context.Context, cluster string) manager.Kind {
 	}
 	if u.Plan.Every > 0 && rested(manager.Backup) {
 		list, err := u.Files.Backups(ctx, cluster)
+		list = u.past(cluster, list)
 		if err != nil {
 			u.Report(cluster, err)
 		} else if len(list) == 0 || now.Sub(list[0].At) >= u.Plan.Every {
 			return manager.Backup
 		}
 	}
-	end := u.Files.Expiry(cluster)
-	if u.Plan.Renew && rested(manager.Renew) && !end.IsZero() && now.Add(pki.RenewAhead).After(end) {
+	if !u.Plan.Renew {
+		return ""
+	}
+	leaf, authority := u.Files.Ends(cluster)
+	if !authority.IsZero() && now.Add(pki.RenewAhead).After(authority) {
+		u.tell(cluster, "authority", event.NewFault(event.ClassPartial, "upkeep.authority", nil, "cluster", cluster,
+			"date", authority.UTC().Format(time.DateOnly)))
+	}
+	if rested(manager.Renew) && !leaf.IsZero() && now.Add(pki.RenewAhead).After(leaf) {
 		return manager.Renew
 	}
 	return ""
+}
+
+// past are the backups that are not dated in the future. Those say nothing of how old the newest is: the clock was
+// wrong when they were taken, or it is wrong now.
+func (u *Upkeep) past(cluster string, list []request.BackupInfo) (out []request.BackupInfo) {
+	for _, b := range list {
+		if !b.At.After(u.Clock.Now()) {
+			out = append(out, b)
+			continue
+		}
+		u.tell(cluster, b.Path, event.NewFault(event.ClassPartial, "upkeep.future", nil, "path", b.Path))
+	}
+	return out
 }
 
 func (u *Upkeep) begin(ctx context.Context, cluster string, k manager.Kind) {

@@ -41,11 +41,14 @@ func (h *host) Backups(_ context.Context, cluster string) ([]request.BackupInfo,
 	return nil, nil
 }
 
-func (h *host) Expiry(cluster string) time.Time {
+func (h *host) Ends(cluster string) (leaf, authority time.Time) {
 	if in, is := h.expires[cluster]; is {
-		return h.now.Add(in)
+		leaf = h.now.Add(in)
 	}
-	return time.Time{}
+	if in, is := h.expires[cluster+" CA"]; is {
+		authority = h.now.Add(in)
+	}
+	return leaf, authority
 }
 
 func (h *host) Now() time.Time { return h.now }
@@ -68,7 +71,7 @@ func TestWhatIsDueIsBegun(t *testing.T) {
 	busy.Operation, far.Kubeconfig = &manager.Operation{}, true
 	h := &host{now: time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC), views: []manager.View{busy, far,
 		view("fresh", state.Running), view("old", state.Running), view("never", state.Running),
-		view("ends", state.Running), view("broken", state.Running), view("lost", state.Unreachable)},
+		view("ends", state.Running), view("broken", state.Running), view("new", state.Creating)},
 		backups: map[string]time.Duration{"fresh": time.Hour, "old": 25 * time.Hour, "ends": time.Minute,
 			"busy": 99 * time.Hour},
 		expires: map[string]time.Duration{"ends": 29 * 24 * time.Hour, "fresh": 31 * 24 * time.Hour,
@@ -101,5 +104,33 @@ func TestNothingIsDueByItself(t *testing.T) {
 	u := &Upkeep{Clusters: h, Files: h, Clock: h}
 	if u.look(t.Context()); len(h.began) > 0 {
 		t.Error(h.began)
+	}
+}
+
+// What waits for somebody is reported, once a day: a cluster that is not Running, a CA that ends, and backups that are
+// dated in the future, which say nothing of how old the newest is.
+func TestWhatWaitsForSomebodyIsReported(t *testing.T) {
+	h := &host{now: time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC), views: []manager.View{
+		view("lost", state.Unreachable), view("failed", state.Unavailable), view("ends", state.Running),
+		view("ahead", state.Running)},
+		backups: map[string]time.Duration{"failed": time.Hour, "ends": time.Hour, "ahead": -time.Hour},
+		expires: map[string]time.Duration{"ends CA": 24 * time.Hour}}
+	u := &Upkeep{Plan: Plan{Renew: true, Every: 24 * time.Hour}, Clusters: h, Files: h, Clock: h,
+		Report: func(cluster string, err error) { h.told = append(h.told, cluster+" "+event.AsFault(err).Code) }}
+	u.look(t.Context())
+	if got := strings.Join(h.began, ","); got != "ahead backup schedule {}" {
+		t.Error(got)
+	}
+	want := "lost upkeep.waits,ends upkeep.authority,ahead upkeep.future"
+	if got := strings.Join(h.told, ","); got != want {
+		t.Error(got)
+	}
+	h.told = nil
+	if u.look(t.Context()); len(h.told) > 0 {
+		t.Error(h.told)
+	}
+	h.now = h.now.Add(tellIn)
+	if u.look(t.Context()); len(h.told) < 3 {
+		t.Error(h.told)
 	}
 }
