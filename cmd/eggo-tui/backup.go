@@ -169,7 +169,8 @@ func backupVerify(ctx context.Context, env *environment, o verifyOptions, file s
 		return err
 	}
 	d.Asker = answering{newKeeper(env), env.Getenv}
-	proof, err := operation.VerifyBackup(ctx, request.BackupVerify{File: file, Key: key, Bundle: o.bundle}, d, env.reading())
+	q := request.BackupVerify{File: file, Key: key, Bundle: o.bundle}
+	proof, err := operation.VerifyBackup(ctx, q, d, env.reading())
 	if err != nil {
 		return err
 	}

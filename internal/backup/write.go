@@ -105,8 +105,9 @@ func Write(
 	if err != nil {
 		return fault(err)
 	}
-	defer out.Cleanup()                                               //nolint:errcheck // nothing is left of it after CloseAtomicallyReplace
-	_ = syscall.Flock(int(out.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // it is somebody's: see clean
+	defer out.Cleanup() //nolint:errcheck // nothing is left of it after CloseAtomicallyReplace
+	// It is somebody's: see clean.
+	_ = syscall.Flock(int(out.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err := encode(ctx, out, m, sources, l, progress); err != nil {
 		return fault(err)
 	}

@@ -147,7 +147,8 @@ func (p *prepared) pack(ctx context.Context, q request.Backup, snapshot string) 
 	}
 	for _, name := range []string{env.UpgradeName, env.FormerName, env.FormerDNSName} {
 		if _, err := os.Lstat(filepath.Join(p.files.Dir(), name)); err == nil {
-			if err := p.emit(event.Notice{Step: step, Text: event.M("notice.backup-under-way", "name", name)}); err != nil {
+			if err := p.emit(event.Notice{Step: step,
+				Text: event.M("notice.backup-under-way", "name", name)}); err != nil {
 				return err
 			}
 		}

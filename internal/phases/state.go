@@ -84,7 +84,8 @@ func newRun(env Env) *run {
 	return &run{Env: e, Nodes: n, Payload: p, Certs: c, Clients: cl, Rolling: turns,
 		host: &host.Host{Payload: p}, runtimes: rt, hooks: hooks.New(p, at.Dir), driver: d,
 		etcd: members, control: &controlplane.ControlPlane{Clients: cl, Driver: d}, balancer: lb,
-		join: &join.Join{Clients: cl, Driver: d, Seeded: members.Seeded()}, addons: addons.New(p, cl, d), changes: changes}
+		join: &join.Join{Clients: cl, Driver: d, Seeded: members.Seeded()}, addons: addons.New(p, cl, d),
+		changes: changes}
 }
 
 // executed are the names of the binaries that services of ours on the node execute. All others lie at their places as

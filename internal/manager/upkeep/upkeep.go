@@ -85,8 +85,8 @@ func (u *Upkeep) look(ctx context.Context) {
 			}
 		case state.Unavailable, state.Unreachable:
 			if k := u.due(ctx, v.Name); k != "" {
-				u.tell(v.Name, string(k), event.NewFault(event.ClassFailed, "upkeep.waits", nil, "cluster", v.Name, "kind",
-					string(k), "state", string(v.State)))
+				u.tell(v.Name, string(k), event.NewFault(event.ClassFailed, "upkeep.waits", nil,
+					"cluster", v.Name, "kind", string(k), "state", string(v.State)))
 			}
 		}
 	}

@@ -138,8 +138,8 @@ func (r *Etcd) seeds(needs []string) []*engine.Step {
 	return append(out, placed)
 }
 
-// sow sends the snapshot to a member, tells its driver the others, and has its own etcdutl make its data. The mark comes
-// before the data have their name, and each try begins from nothing.
+// sow sends the snapshot to a member, tells its driver the others, and has its own etcdutl make its data. The mark
+// comes before the data have their name, and each try begins from nothing.
 func (r *Etcd) sow(ctx context.Context, n config.Node, nd *node.Node) error {
 	at := Begun{Token: r.seed.Token}.Places(r.Driver.Paths().EtcdData)
 	if _, err := nd.Place(ctx, shell.Upload{Path: at.Snapshot, Mode: 0o600, Size: r.seed.Size, SHA256: r.seed.SHA256,

@@ -36,7 +36,8 @@ func TestASnapshotIsVerified(t *testing.T) {
 		code string
 	}{
 		"good": {data, ""}, "empty": {nil, "snapshot.truncated"},
-		"forged": {forged, "snapshot.damaged"}, "only a sum": {data[len(data)-32:], "snapshot.truncated"}, "cut": {data[:len(data)-1000], "snapshot.truncated"},
+		"forged":     {forged, "snapshot.damaged"},
+		"only a sum": {data[len(data)-32:], "snapshot.truncated"}, "cut": {data[:len(data)-1000], "snapshot.truncated"},
 		"cut by pages": {append(slices.Clone(data[:4096]), data[len(data)-32:]...), "snapshot.damaged"},
 		"raw database": {data[:len(data)-32], "snapshot.truncated"}, "a bit": {flipped, "snapshot.damaged"},
 	} {
