@@ -94,7 +94,8 @@ func (s *Server) backups(api huma.API) {
 		(*InCluster).name}, s.listBackups)
 	add(s, api, route[backupInput]{op("take-backup", "POST", all, "Take an encrypted backup of the cluster", 202),
 		access.Operate, func(i *backupInput) string { return i.Cluster }}, s.takeBackup)
-	verify := op("verify-backup", "POST", all+"/{backup}/verify", "Verify a backup by a restore into a scratch etcd", 200)
+	verify := op("verify-backup", "POST", all+"/{backup}/verify", "Verify a backup by a restore into a scratch etcd",
+		200)
 	restore := op("restore-backup", "POST", all+"/{backup}/restore", "Restore etcd from a backup", 202)
 	verify.Middlewares, restore.Middlewares = huma.Middlewares{patient}, huma.Middlewares{patient}
 	add(s, api, route[verifyInput]{verify, access.Operate, func(i *verifyInput) string { return i.Cluster }},
