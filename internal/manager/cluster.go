@@ -2,7 +2,6 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -29,8 +28,13 @@ type cluster struct {
 	failed int // times in a row that the API server did not answer
 
 	run     Run                // of the operation; nil before there is one
-	release context.CancelFunc // ends what is being begun, or the connecting
+	newest  string             // run that belongs to the operation
+	release context.CancelFunc // ends what is being begun
 	gone    bool
+
+	connecting uint64             // counts: what an earlier connecting finds out does not count
+	leave      context.CancelFunc // ends the connecting
+	trouble    *event.Fault       // why the API server did not answer last
 }
 
 func (m *Manager) newCluster(rec Record) *cluster {
@@ -84,7 +88,10 @@ func unknown(name string) error {
 // show makes what the cluster is visible to others.
 func (c *cluster) show() {
 	v := View{Record: c.rec, State: c.state, Since: c.since, Gone: c.gone}
-	v.Operation, v.Last = cloned(c.rec.Operation), cloned(c.rec.Last)
+	v.Operation, v.Last, v.Failed = cloned(c.rec.Operation), cloned(c.rec.Last), cloned(c.rec.Failed)
+	if c.state == state.Connecting || c.state == state.Unreachable {
+		v.Trouble = c.trouble
+	}
 	c.shown.Store(&v)
 }
 
@@ -102,7 +109,7 @@ func cloned(o *Operation) *Operation {
 func (c *cluster) apply(ctx context.Context, e state.Event, edit func(*Record)) error {
 	next, err := state.Full(c.state, e)
 	if err != nil {
-		return c.refused(err)
+		return c.refused(string(e))
 	}
 	ch := Change{At: c.m.clock.Now(), Cluster: c.name, Event: e, From: c.state, To: next,
 		Broadcast: broadcast(c.state, next)}
@@ -122,7 +129,7 @@ func broadcast(from, to state.State) string {
 
 func (c *cluster) write(ctx context.Context, next state.State, edit func(*Record), changes ...Change) error {
 	rec := c.rec
-	rec.Operation, rec.Last = cloned(c.rec.Operation), cloned(c.rec.Last)
+	rec.Operation, rec.Last, rec.Failed = cloned(c.rec.Operation), cloned(c.rec.Last), cloned(c.rec.Failed)
 	if edit != nil {
 		edit(&rec)
 	}
@@ -143,25 +150,19 @@ func (c *cluster) write(ctx context.Context, next state.State, edit func(*Record
 	return nil
 }
 
-// refused says of a transition that is not possible which operation is in the way.
-func (c *cluster) refused(err error) error {
-	f := event.AsFault(err)
-	if f.Args["event"] == "" {
-		return err
-	}
-	out := event.NewFault(f.Class, "manager.state", nil, "cluster", c.name, "state", string(c.state), "event",
-		f.Args["event"])
+// refused says of what is not possible now which operation is in the way, or that the state is.
+func (c *cluster) refused(what string) error {
 	if o := c.rec.Operation; o != nil {
-		out = event.NewFault(f.Class, "manager.busy", nil, "cluster", c.name, "state", string(c.state), "kind",
-			string(o.Kind))
+		return event.NewFault(event.ClassLocked, "manager.busy", nil, "cluster", c.name, "state", string(c.state),
+			"kind", string(o.Kind))
 	}
-	return out
+	return event.NewFault(event.ClassLocked, "manager.state", nil, "cluster", c.name, "state", string(c.state),
+		"event", what)
 }
 
-// keep has something done that must not be lost: until it succeeds, or the operation of that epoch is the cluster's no
-// more.
-func (c *cluster) keep(epoch uint64, do func(context.Context) error) {
-	if c.rec.Epoch != epoch || c.gone {
+// keep has something done that must not be lost: until it succeeds, or still says that it does not count any more.
+func (c *cluster) keep(still func() bool, do func(context.Context) error) {
+	if !still() || c.gone {
 		return
 	}
 	err := do(c.life)
@@ -171,10 +172,13 @@ func (c *cluster) keep(epoch uint64, do func(context.Context) error) {
 	c.m.report(c.name, err)
 	c.m.all.Go(func() {
 		if c.m.clock.Sleep(c.life, retryAfter) == nil {
-			c.post(func() { c.keep(epoch, do) })
+			c.post(func() { c.keep(still, do) })
 		}
 	})
 }
+
+// of says whether the operation of an epoch is the cluster's.
+func (c *cluster) of(epoch uint64) func() bool { return func() bool { return c.rec.Epoch == epoch } }
 
 // begin begins an operation of this server: the transition first, then the run.
 func (c *cluster) begin(ctx context.Context, e state.Event, o Operation, edit func(*Record)) error {
@@ -182,11 +186,10 @@ func (c *cluster) begin(ctx context.Context, e state.Event, o Operation, edit fu
 		return event.NewFault(event.ClassUsage, "manager.kubeconfig-only", nil, "cluster", c.name)
 	}
 	if c.rec.Operation != nil { // a quiet one leaves the state as it is
-		return c.refused(event.NewFault(event.ClassLocked, "manager.state", nil, "state", string(c.state), "event",
-			string(e)))
+		return c.refused(string(o.Kind))
 	}
 	if _, err := state.Full(c.state, e); err != nil && !o.Kind.Quiet() {
-		return c.refused(err)
+		return c.refused(string(o.Kind))
 	}
 	if err := c.m.runner.Free(ctx, c.name); err != nil {
 		return err
@@ -196,7 +199,7 @@ func (c *cluster) begin(ctx context.Context, e state.Event, o Operation, edit fu
 		return err
 	}
 	o.After = newest.Run
-	o.Epoch, o.Began = c.rec.Epoch+1, c.m.clock.Now()
+	o.Epoch, o.Began, o.Before = c.rec.Epoch+1, c.m.clock.Now(), c.before()
 	with := func(r *Record) {
 		if edit != nil {
 			edit(r)
@@ -212,9 +215,25 @@ func (c *cluster) begin(ctx context.Context, e state.Event, o Operation, edit fu
 		err = c.apply(ctx, e, with)
 	}
 	if err == nil {
+		if !o.Kind.Quiet() {
+			c.part()
+		}
 		c.launch()
 	}
 	return err
+}
+
+// before is the state that an operation which begins now may return to.
+func (c *cluster) before() state.State {
+	switch {
+	case c.state != state.Init:
+		return c.state
+	case c.rec.Unavailable && c.rec.Fault != nil:
+		return state.Unavailable
+	case c.rec.Made: // the server starts
+		return state.Connecting
+	}
+	return ""
 }
 
 // launch begins the next run of the operation. It takes its time, so it is no message of the cluster; how it ended is.
@@ -241,12 +260,12 @@ func (c *cluster) launched(epoch uint64, run Run, err error) {
 	c.release = nil
 	switch {
 	case err != nil:
-		c.ended(epoch, Outcome{event.AsFault(err)})
+		c.ended(epoch, Outcome{event.AsFault(err), true})
 	case run == nil:
 		c.ended(epoch, Outcome{})
 	default:
 		c.attach(epoch, run)
-		c.keep(epoch, func(ctx context.Context) error {
+		c.keep(c.of(epoch), func(ctx context.Context) error {
 			if c.rec.Operation == nil || slices.Contains(c.rec.Operation.Runs, run.ID()) {
 				return nil
 			}
@@ -257,7 +276,7 @@ func (c *cluster) launched(epoch uint64, run Run, err error) {
 
 // attach waits for the end of a run. One that is to be canceled is told so.
 func (c *cluster) attach(epoch uint64, run Run) {
-	c.run = run
+	c.run, c.newest = run, run.ID()
 	if c.rec.Operation.Canceling {
 		c.m.halt(c.life, run)
 	}
@@ -293,7 +312,7 @@ func (c *cluster) canceled() *event.Fault {
 
 // ended ends the operation, with all that follows.
 func (c *cluster) ended(epoch uint64, out Outcome) {
-	c.keep(epoch, func(ctx context.Context) error {
+	c.keep(c.of(epoch), func(ctx context.Context) error {
 		if c.rec.Operation == nil {
 			return nil
 		}
@@ -301,21 +320,35 @@ func (c *cluster) ended(epoch uint64, out Outcome) {
 	})
 }
 
-func (c *cluster) finish(ctx context.Context, out Outcome) error {
+// idle says whether an operation ended before its first change, so that the cluster is what it was before.
+func (c *cluster) idle(out Outcome) bool {
 	o := c.rec.Operation
+	return out.idle() && len(o.Runs) < 2 && o.Before != "" && c.state != state.Canceling
+}
+
+func (c *cluster) finish(ctx context.Context, out Outcome) error {
+	o, idle := c.rec.Operation, c.idle(out)
 	done := func(r *Record) {
-		r.Last, r.Operation, r.Fault = cloned(r.Operation), nil, out.Fault
-		if !o.Kind.Quiet() {
-			r.Unavailable = out.Fault != nil
-			r.Made = r.Made || out.Fault == nil
+		r.Last, r.Operation = cloned(r.Operation), nil
+		r.Seen = max(r.Seen, o.After, o.Run(), c.newest)
+		if o.Kind.Quiet() && r.Unavailable { // it says nothing of why the cluster is
+			return
+		}
+		r.Fault = out.Fault
+		switch {
+		case o.Kind.Quiet():
+		case out.Fault == nil:
+			r.Unavailable, r.Made, r.Failed = false, true, nil
+		case idle:
+			r.Unavailable = o.Before == state.Unavailable
+		default:
+			r.Unavailable, r.Failed = true, cloned(r.Last)
 		}
 	}
 	if o.Kind == Delete && out.Fault == nil {
 		err := c.remove(ctx, state.DeleteCompleted)
 		if err == nil {
-			if err := c.m.runner.Removed(c.name); err != nil {
-				c.m.report(c.name, err)
-			}
+			c.removed()
 		}
 		return err
 	}
@@ -328,7 +361,17 @@ func (c *cluster) finish(ctx context.Context, out Outcome) error {
 		e = map[state.State]state.Event{state.Creating: state.CreateSuccess, state.Updating: state.UpdateSuccess,
 			state.Canceling: state.CancelTooLate}[c.state]
 	}
-	return c.apply(ctx, e, done)
+	switch {
+	case idle && o.Before.Ready():
+		e = state.Unchanged
+	case idle && o.Before == state.Connecting:
+		e = state.Reconnect
+	}
+	err := c.apply(ctx, e, done)
+	if err == nil && e == state.Reconnect {
+		c.connect()
+	}
+	return err
 }
 
 // remove deletes the record. The state before it is Destroy, or becomes it with the deletion.
@@ -369,7 +412,7 @@ func (c *cluster) cancel(ctx context.Context) error {
 	}
 	if _, err := state.Full(c.state, e); err != nil { // nothing can be in the way of a cancel but the state
 		return event.NewFault(event.ClassLocked, "manager.state", nil, "cluster", c.name, "state", string(c.state),
-			"event", string(e))
+			"event", string(state.Cancel))
 	}
 	err := c.apply(ctx, e, func(r *Record) {
 		r.Unavailable = true
@@ -379,85 +422,19 @@ func (c *cluster) cancel(ctx context.Context) error {
 	})
 	if err == nil {
 		c.stop()
+		if c.leave != nil {
+			c.leave()
+		}
 	}
 	return err
 }
 
-// stop ends what goes on: a run, the beginning of one, or the connecting.
+// stop ends what goes on: a run, or the beginning of one.
 func (c *cluster) stop() {
 	if c.run != nil {
 		c.m.halt(c.life, c.run)
 	}
 	if c.release != nil {
 		c.release()
-	}
-}
-
-// connect tries to reach the API server until it answers, for as long as it takes.
-func (c *cluster) connect() {
-	rec := c.shown.Load().Record
-	ctx, cancel := context.WithCancel(c.life)
-	c.release = cancel
-	c.m.all.Go(func() {
-		defer cancel()
-		var err error
-		for {
-			if err = c.m.runner.Reach(ctx, rec); err == nil || never(err) {
-				break
-			}
-			if c.m.clock.Sleep(ctx, connectAgain) != nil {
-				break
-			}
-		}
-		if c.life.Err() == nil {
-			c.post(func() { c.connected(rec.Epoch, err) })
-		}
-	})
-}
-
-// never says of an error of Reach that another try does not help.
-func never(err error) bool {
-	f := (*event.Fault)(nil)
-	return errors.As(err, &f) && f.Class == event.ClassUsage
-}
-
-func (c *cluster) connected(epoch uint64, err error) {
-	if c.rec.Epoch != epoch {
-		return
-	}
-	c.release = nil
-	c.keep(epoch, func(ctx context.Context) error {
-		switch {
-		case c.state == state.Canceling && c.rec.Operation == nil:
-			return c.apply(ctx, state.CancelSuccess, func(r *Record) { r.Unavailable, r.Fault = true, c.canceled() })
-		case c.state != state.Connecting:
-			return nil
-		case err != nil:
-			return c.apply(ctx, state.InitFailed, func(r *Record) { r.Unavailable, r.Fault = true, event.AsFault(err) })
-		}
-		return c.apply(ctx, state.InitSuccess, func(r *Record) { r.Unavailable, r.Made, r.Fault = false, true, nil })
-	})
-}
-
-// healthy takes what the health loop found. One answer that does not come is none; two in a row are.
-func (c *cluster) healthy(epoch uint64, err error) {
-	if c.rec.Epoch != epoch || !c.state.Ready() {
-		c.failed = 0
-		return
-	}
-	if c.failed++; err == nil {
-		c.failed = 0
-	}
-	e := state.Event("")
-	switch {
-	case c.state == state.Running && c.failed >= 2:
-		e = state.InfoFailed
-	case c.state == state.Unreachable && err == nil:
-		e = state.InfoSuccess
-	}
-	if e != "" {
-		if err := c.apply(c.life, e, nil); err != nil {
-			c.m.report(c.name, err) // the next look tries again
-		}
 	}
 }

@@ -39,7 +39,11 @@ func (m *Manager) Scan(ctx context.Context, records ...Record) error {
 			c.post(func() { c.found(f) })
 			continue
 		}
-		if until, was := forgotten[f.Name]; was && f.Run <= until || !f.Installed && (!f.Live || f.Kind == Delete) {
+		until, was := forgotten[f.Name]
+		if was && f.Run > until && f.cleaned() {
+			m.tidy(f)
+		}
+		if was && f.Run <= until || !f.Installed && (!f.Live || f.Kind == Delete) {
 			continue
 		}
 		if err := m.adopt(ctx, f); err != nil {
@@ -49,9 +53,27 @@ func (m *Manager) Scan(ctx context.Context, records ...Record) error {
 	return nil
 }
 
+// cleaned says whether the newest run has removed the cluster from its machines.
+func (f Found) cleaned() bool { return f.Kind == Delete && !f.Live && !f.Installed && f.Fault == nil }
+
+// tidy removes what was kept for a cluster that was deleted here, and is no more on its machines by now: once.
+func (m *Manager) tidy(f Found) {
+	if m.tidied[f.Name] == f.Run {
+		return
+	}
+	c, err := m.add(Record{Name: f.Name}) // nobody creates it now
+	if err != nil {
+		return
+	}
+	m.tidied[f.Name] = f.Run
+	c.removed()
+	_ = c.do(m.life, func(context.Context) error { m.drop(c); return nil })
+}
+
 // adopt takes a cluster over that the command line made.
 func (m *Manager) adopt(ctx context.Context, f Found) error {
-	c, err := m.add(Record{Name: f.Name, Created: m.clock.Now(), Made: f.Installed && f.unwell() == nil})
+	c, err := m.add(Record{Name: f.Name, Created: m.clock.Now(),
+		Made: f.Installed && (f.unwell() == nil || f.unwell().Kind != Create)})
 	if err != nil { // somebody just created it here
 		return nil
 	}
@@ -73,12 +95,21 @@ func (c *cluster) load(ctx context.Context, f Found) error {
 		return c.takeOver(ctx, f)
 	case o != nil:
 		return c.resolve(ctx, f)
+	case c.rec.Revision > 0 && !c.rec.Kubeconfig && f.Run > c.rec.Seen: // it ended while no server was there
+		return c.takeOver(ctx, f)
 	case c.rec.Unavailable && c.rec.Fault != nil: // else an import that was not answered yet
 		return c.apply(ctx, state.LoadUnavailable, nil)
 	case c.rec.Revision == 0 && f.unwell() != nil:
-		return c.apply(ctx, state.LoadUnavailable, func(r *Record) { r.Unavailable, r.Fault = true, f.unwell() })
+		return c.apply(ctx, state.LoadUnavailable, func(r *Record) {
+			r.Unavailable, r.Fault, r.Seen = true, f.unwell().Fault, f.Run
+			r.Failed = &Operation{Kind: f.unwell().Kind, Found: true, Began: r.Created, Runs: []string{f.unwell().Run}}
+		})
 	}
-	err := c.apply(ctx, state.DoInit, nil)
+	edit := func(r *Record) { r.Seen = f.Run }
+	if c.rec.Revision > 0 {
+		edit = nil
+	}
+	err := c.apply(ctx, state.DoInit, edit)
 	if err == nil {
 		c.connect()
 	}
@@ -98,7 +129,8 @@ func (c *cluster) foundEvent(k Kind) state.Event {
 	return state.FoundUpdate
 }
 
-// takeOver makes a run that goes on the cluster's operation: its own, which outlived the server, or somebody else's.
+// takeOver makes a run that goes on, or that has ended unseen, the cluster's operation: its own, which outlived the
+// server, or somebody else's.
 func (c *cluster) takeOver(ctx context.Context, f Found) error {
 	run, err := c.m.runner.Attach(ctx, c.name, f.Run)
 	if err != nil {
@@ -109,10 +141,11 @@ func (c *cluster) takeOver(ctx context.Context, f Found) error {
 	if own != nil {
 		kind = own.Kind
 	}
+	before := c.before()
 	edit := func(r *Record) {
 		if r.Operation == nil {
 			r.Epoch++
-			r.Operation = &Operation{Epoch: r.Epoch, Kind: kind, Began: c.m.clock.Now(), Found: true}
+			r.Operation = &Operation{Epoch: r.Epoch, Kind: kind, Began: c.m.clock.Now(), Found: true, Before: before}
 		}
 		if r.Operation.Run() != f.Run {
 			r.Operation.Runs = append(r.Operation.Runs, f.Run)
@@ -123,16 +156,14 @@ func (c *cluster) takeOver(ctx context.Context, f Found) error {
 	}
 	if kind.Quiet() && c.state != state.Init {
 		err = c.write(ctx, c.state, edit)
-	} else if kind.Quiet() { // the server starts
+	} else if kind.Quiet() && before == state.Unavailable { // the server starts
+		err = c.apply(ctx, state.LoadUnavailable, edit)
+	} else if kind.Quiet() {
 		if err = c.apply(ctx, state.DoInit, edit); err == nil {
 			c.connect()
 		}
-	} else {
-		if c.release != nil { // it was connecting
-			c.release()
-			c.release = nil
-		}
-		err = c.apply(ctx, c.foundEvent(kind), edit)
+	} else if err = c.apply(ctx, c.foundEvent(kind), edit); err == nil {
+		c.part()
 	}
 	if err == nil {
 		c.attach(c.rec.Epoch, run)
@@ -144,18 +175,14 @@ func (c *cluster) takeOver(ctx context.Context, f Found) error {
 func (c *cluster) resolve(ctx context.Context, f Found) error {
 	o := c.rec.Operation
 	began := f.Run > o.After && f.Run != ""
-	out := Outcome{f.Fault}
-	if !began {
-		out = Outcome{event.NewFault(event.ClassInterrupted, "manager.not-begun", nil, "cluster", c.name)}
+	out := Outcome{f.Fault, f.Unchanged}
+	if began {
+		c.newest = f.Run
+	} else {
+		out = Outcome{Fault: event.NewFault(event.ClassInterrupted, "manager.not-begun", nil, "cluster", c.name)}
 	}
 	if o.Kind.Quiet() {
-		if err := c.apply(ctx, state.DoInit, func(r *Record) {
-			r.Last, r.Operation, r.Fault = cloned(r.Operation), nil, out.Fault
-		}); err != nil {
-			return err
-		}
-		c.connect()
-		return nil
+		return c.resolveQuiet(ctx, out)
 	}
 	e := map[Kind]state.Event{Create: state.FoundCreate, Delete: state.FoundDelete}[o.Kind]
 	if e == "" {
@@ -181,37 +208,31 @@ func (c *cluster) resolve(ctx context.Context, f Found) error {
 	return c.finish(ctx, out)
 }
 
-// found takes what a scan saw of the cluster.
-func (c *cluster) found(f Found) {
-	o := c.rec.Operation
-	switch {
-	case c.rec.Kubeconfig || c.gone:
-	case f.Live && o == nil && (c.rec.Last == nil || f.Run > c.rec.Last.Run()):
-		if c.state == state.Canceling { // the connecting ends first
-			return
-		}
-		if err := c.takeOver(c.life, f); err != nil {
-			c.m.report(c.name, err)
-		}
-	case !f.Live && o == nil && !f.Installed && f.Kind == Delete && f.Fault == nil &&
-		(c.rec.Last == nil || f.Run > c.rec.Last.After):
-		c.vanish(f) // the command line has cleaned it up between two scans
+// resolveQuiet ends a quiet operation: the cluster is loaded as if there had been none.
+func (c *cluster) resolveQuiet(ctx context.Context, out Outcome) error {
+	o, e := c.rec.Operation, state.DoInit
+	if c.before() == state.Unavailable {
+		e = state.LoadUnavailable
 	}
+	err := c.apply(ctx, e, func(r *Record) {
+		r.Last, r.Operation, r.Seen = cloned(r.Operation), nil, max(r.Seen, o.After, o.Run(), c.newest)
+		if e == state.DoInit {
+			r.Fault = out.Fault
+		}
+	})
+	if err == nil && e == state.DoInit {
+		c.connect()
+	}
+	return err
 }
 
-// vanish deletes the record of a cluster that is no more.
-func (c *cluster) vanish(f Found) {
-	if _, err := state.Full(c.state, state.Delete); err != nil {
+// found takes what a scan saw of the cluster: also a run that began and ended between two scans.
+func (c *cluster) found(f Found) {
+	if c.rec.Kubeconfig || c.gone || c.rec.Operation != nil || f.Run <= c.rec.Seen ||
+		c.state == state.Canceling { // the connecting ends first
 		return
 	}
-	ch := Change{At: c.m.clock.Now(), Cluster: c.name, Event: state.Delete, From: c.state, To: state.Destroy,
-		Revision: c.rec.Revision, Broadcast: "deleted"}
-	if err := c.m.store.Delete(c.life, c.name, c.rec.Revision, f.Run, ch); err != nil {
+	if err := c.takeOver(c.life, f); err != nil {
 		c.m.report(c.name, err)
-		return
 	}
-	c.state, c.gone = state.Destroy, true
-	c.show()
-	c.m.forget(c)
-	c.m.changed([]Change{ch})
 }

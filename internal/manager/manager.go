@@ -42,7 +42,8 @@ type Manager struct {
 	life   context.Context
 	end    context.CancelFunc
 	all    sync.WaitGroup
-	scan   sync.Mutex // one scan at a time
+	scan   sync.Mutex        // one scan at a time
+	tidied map[string]string // by cluster: the run that removed it; the scan's
 
 	mu       sync.Mutex // of the fields below; never held while anything is waited for
 	clusters map[string]*cluster
@@ -52,7 +53,7 @@ type Manager struct {
 // New loads the clusters and begins to look after them. Close ends that, and no run.
 func New(ctx context.Context, o Options) (*Manager, error) {
 	m := &Manager{store: o.Store, runner: o.Runner, clock: o.Clock, report: o.Report,
-		clusters: map[string]*cluster{}, news: make(chan struct{})}
+		clusters: map[string]*cluster{}, news: make(chan struct{}), tidied: map[string]string{}}
 	if m.report == nil {
 		m.report = func(string, error) {}
 	}
@@ -249,13 +250,14 @@ func (m *Manager) Create(ctx context.Context, name string, q Request) (View, err
 	if err != nil {
 		return View{}, err
 	}
-	return c.act(ctx, func(ctx context.Context) error {
+	return c.act(context.WithoutCancel(ctx), func(ctx context.Context) error { // the name is not left to nobody
 		err := q.ready(c.rec)
 		if err == nil {
 			err = c.begin(ctx, state.Create, q.operation(Create), nil)
 		}
 		if err != nil {
 			m.drop(c)
+			c.removed()
 		}
 		return err
 	})
@@ -291,6 +293,21 @@ func (m *Manager) Begin(ctx context.Context, name string, k Kind, q Request) (Vi
 	return c.act(ctx, func(ctx context.Context) error { return c.operate(ctx, k, q) })
 }
 
+// Possible refuses what Begin would refuse for the state or the revision, before something is done for it.
+func (m *Manager) Possible(ctx context.Context, name string, k Kind, revision uint64) error {
+	c, err := m.get(name)
+	if err != nil {
+		return err
+	}
+	_, err = c.act(ctx, func(context.Context) error {
+		if err := c.fits(k); err != nil {
+			return err
+		}
+		return Request{Revision: revision}.ready(c.rec)
+	})
+	return err
+}
+
 func (c *cluster) operate(ctx context.Context, k Kind, q Request) error {
 	if err := c.fits(k); err != nil { // before what is asked for is checked: nobody can change it now
 		return err
@@ -307,16 +324,13 @@ func (c *cluster) operate(ctx context.Context, k Kind, q Request) error {
 
 // fits refuses what is not possible in the state that the cluster is in.
 func (c *cluster) fits(k Kind) error {
-	if k.Quiet() {
-		if !c.state.Ready() || c.rec.Operation != nil {
-			return c.refused(event.NewFault(event.ClassLocked, "manager.state", nil, "state", string(c.state), "event",
-				string(k)))
-		}
-		return nil
+	ok := c.state.Ready()
+	if !k.Quiet() {
+		_, err := state.Full(c.state, c.eventOf(k))
+		ok = err == nil
 	}
-	if _, err := state.Full(c.state, c.eventOf(k)); err != nil || c.rec.Operation != nil {
-		return c.refused(event.NewFault(event.ClassLocked, "manager.state", nil, "state", string(c.state), "event",
-			string(c.eventOf(k))))
+	if !ok || c.rec.Operation != nil {
+		return c.refused(string(k))
 	}
 	return nil
 }
@@ -324,42 +338,50 @@ func (c *cluster) fits(k Kind) error {
 // eventOf is the event that begins an operation.
 func (c *cluster) eventOf(k Kind) state.Event {
 	switch {
+	case k == Delete && c.state == state.Connecting:
+		return state.DeleteConnecting
 	case k == Delete:
 		return state.Delete
 	case k == Create:
 		return state.ContinueCreate
-	case k == Restore && c.state == state.Unreachable:
+	case k == Restore && (c.state == state.Unreachable || c.state == state.Connecting):
 		return state.Repair
 	}
 	return state.Update
 }
 
-// Continue continues what failed or was canceled, as it was wanted.
+// Continue continues what failed or was canceled, as it was wanted: Record.Continued. Where nothing did, the API server
+// is asked again.
 func (m *Manager) Continue(ctx context.Context, name string, q Request) (View, error) {
 	c, err := m.get(name)
 	if err != nil {
 		return View{}, err
 	}
 	return c.act(ctx, func(ctx context.Context) error {
-		k := Update
-		if !c.rec.Made {
-			k = Create
+		k := c.rec.Continued()
+		if c.state != state.Unavailable || c.rec.Operation != nil {
+			return c.refused("continue")
 		}
-		if l := c.rec.Last; l != nil && !l.Kind.Quiet() {
-			unknown := l.Found && l.Kind == Restore // nobody here knows which snapshot
-			if c.rec.Made && l.Kind != Create && !unknown {
-				k = l.Kind
-			}
-			if q.Request == nil {
-				q.Request = l.Request
-			}
+		if k == "" {
+			return c.reconnect(ctx, q)
 		}
-		if c.state != state.Unavailable {
-			return c.refused(event.NewFault(event.ClassLocked, "manager.state", nil, "state", string(c.state), "event",
-				"continue"))
+		if q.Request == nil {
+			q.Request = c.rec.Failed.Request
 		}
 		return c.operate(ctx, k, q)
 	})
+}
+
+// reconnect asks the API server again, until it answers.
+func (c *cluster) reconnect(ctx context.Context, q Request) error {
+	err := q.ready(c.rec)
+	if err == nil {
+		err = c.apply(ctx, state.Reconnect, func(r *Record) { r.Fault = nil })
+	}
+	if err == nil {
+		c.connect()
+	}
+	return err
 }
 
 // Cancel cancels what goes on. It returns when that was told; the cluster is unavailable when it has ended.
@@ -389,8 +411,27 @@ func (m *Manager) Forget(ctx context.Context, name string, q Request) (View, err
 		if err := q.ready(c.rec); err != nil {
 			return err
 		}
-		return c.remove(ctx, state.Delete)
+		return c.leaveBehind(ctx)
 	})
+}
+
+// leaveBehind deletes the record. What the server kept is removed, unless the cluster's own deploy.yaml names it.
+func (c *cluster) leaveBehind(ctx context.Context) error {
+	f, err := c.m.runner.Find(ctx, c.name)
+	if err == nil {
+		err = c.remove(ctx, c.eventOf(Delete))
+	}
+	if err == nil && !f.Installed {
+		c.removed()
+	}
+	return err
+}
+
+// removed has what was kept for a cluster removed that is no more.
+func (c *cluster) removed() {
+	if err := c.m.runner.Removed(c.name); err != nil {
+		c.m.report(c.name, err)
+	}
 }
 
 // Import takes a cluster over that exists: from the state directory, or one of which there is a kubeconfig only.
@@ -404,17 +445,20 @@ func (m *Manager) Import(ctx context.Context, name string, kubeconfig bool, q Re
 	case !kubeconfig && !f.Installed:
 		return View{}, event.NewFault(event.ClassUsage, "manager.nothing-to-import", nil, "cluster", name)
 	}
-	c, err := m.add(Record{Name: name, Wanted: q.Wanted, Kubeconfig: kubeconfig, Created: m.clock.Now()})
+	c, err := m.add(Record{Name: name, Wanted: q.Wanted, Kubeconfig: kubeconfig, Created: m.clock.Now(), Seen: f.Run})
 	if err != nil {
 		return View{}, err
 	}
-	return c.act(ctx, func(ctx context.Context) error {
+	return c.act(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		err := q.ready(c.rec)
 		if err == nil { // unavailable until it has answered once
 			err = c.apply(ctx, state.DoInit, func(r *Record) { r.Unavailable = true })
 		}
 		if err != nil {
 			m.drop(c)
+			if kubeconfig {
+				c.removed()
+			}
 			return err
 		}
 		c.connect()

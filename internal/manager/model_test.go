@@ -30,24 +30,33 @@ type model struct {
 	log      []string
 }
 
-const only = "one"
+const (
+	only = "one"
+	none = state.State("none") // there is no such cluster
+)
 
 // want is the state that the cluster has to have when all is quiet; also, where a crash leaves two ways.
 func (m *model) want(v View) (want, also state.State) {
-	r := m.world.Newest(only)
+	r := m.world.Loud(only)
 	f, _ := m.world.Find(m.t.Context(), only)
-	if m.crashed && (v.State == state.Unavailable || v.State == "") {
+	if r != nil { // a quiet one changes no state
+		f.Kind, f.Fault = r.Kind, r.Outcome().Fault
+		f.Live = f.Live && f.Run == r.ID()
+	}
+	if m.crashed && (v.State == state.Unavailable || v.State == none) {
 		also = v.State
 	}
 	switch {
 	case r == nil && m.crashed:
 		return v.State, also
 	case r == nil:
-		return "", also
+		return none, also
 	case f.Live && m.canceled[r.ID()]:
 		return state.Canceling, also
 	case f.Live && m.perhaps == r.ID() && v.State == state.Canceling:
 		return state.Canceling, also
+	case f.Kind == Delete && !f.Installed && v.State == none: // nothing that a record could be made of
+		return none, also
 	case f.Live && f.Kind == Delete:
 		return state.Destroy, also
 	case f.Live && f.Kind == Create && !v.Made:
@@ -55,13 +64,15 @@ func (m *model) want(v View) (want, also state.State) {
 	case f.Live:
 		return state.Updating, also
 	case m.forgot == r.ID(), f.Kind == Delete && f.Fault == nil:
-		return "", also
+		return none, also
 	case f.Fault == nil && m.canceled[r.ID()] && f.Kind == Update && v.State == state.Unavailable:
 		return state.Unavailable, also // what is left of it was not begun
 	case f.Fault == nil && m.perhaps == r.ID() && v.State == state.Unavailable:
 		return state.Unavailable, also
+	case f.Fault == nil && m.down && v.State == state.Connecting:
+		return state.Connecting, also
 	case f.Fault == nil && m.down:
-		return state.Unreachable, state.Connecting
+		return state.Unreachable, also
 	case f.Fault == nil:
 		return state.Running, also
 	}
@@ -74,7 +85,7 @@ func (m *model) check() {
 	synctest.Wait()
 	v, err := m.Cluster(only)
 	if err != nil {
-		v.State = ""
+		v.State = none
 	}
 	want, also := m.want(v)
 	if v.State != want && v.State != also {
@@ -89,10 +100,10 @@ func (m *model) check() {
 func (m *model) step() {
 	ctx, newest := m.t.Context(), m.world.Newest(only)
 	before := ""
-	if newest != nil {
-		before = newest.ID()
+	if loud := m.world.Loud(only); loud != nil {
+		before = loud.ID()
 	}
-	what := m.rnd.IntN(12)
+	what := m.rnd.IntN(14)
 	var err error
 	switch what {
 	case 0, 1:
@@ -113,7 +124,7 @@ func (m *model) step() {
 	case 5:
 		_, err = m.Begin(ctx, only, Delete, Request{})
 	case 6:
-		if _, err = m.Forget(ctx, only, Request{}); err == nil {
+		if _, err = m.Forget(ctx, only, Request{}); err == nil || m.store.Torn && code(err) == "internal" {
 			m.forgot = before
 		}
 	case 7, 8:
@@ -129,10 +140,16 @@ func (m *model) step() {
 		}
 	case 11:
 		m.restart()
+	case 12:
+		_, err = m.Begin(ctx, only, Snapshot, Request{})
+	case 13:
+		if f, _ := m.world.Find(ctx, only); f.Installed && !f.Live && m.forgot != before {
+			m.world.Begin(only, Backup)
+		}
 	}
 	synctest.Wait()
 	m.log = append(m.log, fmt.Sprintf("%d:%s", what, code(err)))
-	if r := m.world.Newest(only); r != nil && r.ID() != before {
+	if r := m.world.Loud(only); r != nil && r.ID() != before {
 		m.crashed = false
 	}
 }

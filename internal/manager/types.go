@@ -48,6 +48,8 @@ type Operation struct {
 	Found bool `json:"found,omitempty"`
 	// Canceling: it is being canceled.
 	Canceling bool `json:"canceling,omitempty"`
+	// Before is the state that the cluster was in, "" before there was one.
+	Before state.State `json:"before,omitempty"`
 	// Request is what the runner needs besides the record. It holds no secret.
 	Request json.RawMessage `json:"request,omitempty"`
 }
@@ -74,10 +76,30 @@ type Record struct {
 	// Operation under way, nil if there is none; Last is the one before.
 	Operation *Operation `json:"operation,omitempty"`
 	Last      *Operation `json:"last,omitempty"`
-	// Fault is why the cluster is unavailable, or how its last quiet operation failed.
+	// Failed is the operation that left the cluster half changed, nil if none did. It is what can be continued.
+	Failed *Operation `json:"failed,omitempty"`
+	// Seen is the newest run that the record accounts for: a newer one is somebody else's.
+	Seen string `json:"seen,omitempty"`
+	// Fault is why the cluster is unavailable, or how its last operation failed that changed nothing of its state.
 	Fault *event.Fault `json:"fault,omitempty"`
 	// Wanted is what the cluster is to be, in the runner's words. It holds no secret.
 	Wanted json.RawMessage `json:"wanted,omitempty"`
+}
+
+// Continued is the operation that continues the cluster, "" where nothing failed: then the server connects again.
+func (r Record) Continued() Kind {
+	f := r.Failed
+	switch {
+	case f == nil:
+		return ""
+	case f.Kind == Delete:
+		return Delete
+	case !r.Made:
+		return Create
+	case f.Kind == Create, f.Found && f.Kind == Restore: // nobody here knows which snapshot
+		return Update
+	}
+	return f.Kind
 }
 
 // Change is a change of a cluster's state, as all are told. It is written with the record that it changes.
@@ -98,6 +120,8 @@ type View struct {
 	Record
 	State state.State
 	Since time.Time // in this state
+	// Trouble is why the API server did not answer last, while the cluster is Connecting or Unreachable.
+	Trouble *event.Fault
 	// Gone: its record was deleted.
 	Gone bool
 }
@@ -122,7 +146,23 @@ type Store interface {
 var ErrRevision = errors.New("the record has another revision")
 
 // Outcome is how a run ended. Fault is nil when it ended well.
-type Outcome struct{ Fault *event.Fault }
+type Outcome struct {
+	Fault *event.Fault
+	// Unchanged: it ended before it changed anything on a node.
+	Unchanged bool
+}
+
+// idle says whether a run that was refused before it changed anything leaves the cluster as it was.
+func (o Outcome) idle() bool {
+	if o.Fault == nil || !o.Unchanged {
+		return false
+	}
+	switch o.Fault.Class {
+	case event.ClassUsage, event.ClassPreflight, event.ClassBundle, event.ClassAuth, event.ClassLocked:
+		return true
+	}
+	return false
+}
 
 // Run is a run of a cluster, which goes on whatever becomes of this process.
 type Run interface {
@@ -166,15 +206,27 @@ type Found struct {
 	// Fault is how the newest run failed, if it is over and did.
 	Fault *event.Fault
 	// Before is, when the newest run is quiet, how the newest of the others failed, if it did.
-	Before *event.Fault
+	Before *Failed
+	// Unchanged: it ended before it changed anything on a node.
+	Unchanged bool
 }
 
-// unwell is how the newest run failed that may have changed the cluster; nil: it did not.
-func (f *Found) unwell() *event.Fault {
-	if f.Kind.Quiet() {
+// Failed is a run that failed.
+type Failed struct {
+	Run   string
+	Kind  Kind
+	Fault *event.Fault
+}
+
+// unwell is the newest run that may have changed the cluster, if it failed.
+func (f *Found) unwell() *Failed {
+	switch {
+	case f.Kind.Quiet():
 		return f.Before
+	case f.Fault == nil:
+		return nil
 	}
-	return f.Fault
+	return &Failed{f.Run, f.Kind, f.Fault}
 }
 
 // Clock is time.

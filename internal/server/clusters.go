@@ -113,6 +113,9 @@ func (s *Server) create(ctx context.Context, who access.Caller, in *createInput)
 		return nil, err
 	}
 	p, err := in.Body.Options.parameters()
+	if err == nil {
+		err = p.Valid(manager.Create)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +196,8 @@ func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput)
 	}
 	w := wanted(v.Record)
 	w.Nodes = in.Body.Nodes
-	return s.begin(ctx, in.Cluster, manager.Update, in.Matching, in.Body.Options, &w, nil, who,
+	nodes := func(p *runs.Parameters) error { p.Nodes = true; return nil }
+	return s.begin(ctx, in.Cluster, manager.Update, in.Matching, in.Body.Options, &w, nodes, who,
 		func(manager.Record) error { return findings(s.Rules.Update(was, in.Body.Nodes, w.Server)) })
 }
 
@@ -210,6 +214,9 @@ func (s *Server) begin(
 	p, err := o.parameters()
 	if err == nil && more != nil {
 		err = more(&p)
+	}
+	if err == nil {
+		err = p.Valid(k)
 	}
 	if err != nil {
 		return nil, err

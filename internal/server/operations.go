@@ -94,7 +94,14 @@ func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (
 	if err != nil {
 		return nil, err
 	}
-	q := manager.Request{By: who.Name, Revision: revision}
+	// What only an administrator may begin, only an administrator continues.
+	_, denied := access.Check(ctx, s.Access, access.Administer, in.Cluster)
+	q := manager.Request{By: who.Name, Revision: revision, Check: func(r manager.Record) error {
+		if k := r.Continued(); k == manager.Delete || k == manager.Restore {
+			return denied
+		}
+		return nil
+	}}
 	o := in.options()
 	if o.OnFailure+o.HostKeys+o.Drain != "" || o.Unsigned || o.Force {
 		p, err := o.parameters()
@@ -106,7 +113,10 @@ func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (
 			return nil, err
 		}
 		// What is continued keeps its own parameters, such as its bundles.
-		p = runs.Over(v.Last, p)
+		p = runs.Over(v.Failed, p)
+		if err := p.Valid(v.Continued()); err != nil {
+			return nil, err
+		}
 		if q.Request, err = raw(p); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 
 // Operation is what is done with a cluster, or was.
 type Operation struct {
-	Kind      string    `json:"kind" doc:"create, update, renew, upgrade, upgrade-back, snapshot, restore, delete."`
+	Kind      string    `json:"kind" doc:"create, update, renew, upgrade, upgrade-back, snapshot, restore, backup, delete."`
 	By        string    `json:"by,omitempty" doc:"Who asked for it."`
 	Began     time.Time `json:"began"`
 	Runs      []string  `json:"runs" doc:"The runs that it came to." nullable:"false"`
@@ -46,7 +47,8 @@ type Cluster struct {
 	Nodes     []profile.Node `json:"nodes" nullable:"false"`
 	Operation *Operation     `json:"operation,omitempty" doc:"What is going on."`
 	Last      *Operation     `json:"last,omitempty" doc:"What was done last."`
-	Fault     *Fault         `json:"fault,omitempty" doc:"Why it is unavailable, or how its last snapshot failed."`
+	Fault     *Fault         `json:"fault,omitempty" doc:"Why it is unavailable, why its API server does not answer, or how its last operation failed."`
+	Continue  string         `json:"continues,omitempty" doc:"What failed and would be continued: a kind of operation. Delete and restore need an administrator."`
 }
 
 func faultOf(ctx context.Context, f *event.Fault) *Fault {
@@ -76,7 +78,7 @@ func (s *Server) show(ctx context.Context, v manager.View) Cluster {
 	return Cluster{
 		Name: v.Name, State: string(v.State), Ready: v.State.Ready(), Since: v.Since, Revision: v.Revision,
 		Created: v.Created, ViewOnly: v.Kubeconfig, Nodes: nodes, Operation: operationOf(v.Operation),
-		Last: operationOf(v.Last), Fault: faultOf(ctx, v.Fault),
+		Last: operationOf(v.Last), Fault: faultOf(ctx, cmp.Or(v.Fault, v.Trouble)), Continue: string(v.Continued()),
 	}
 }
 

@@ -50,6 +50,8 @@ type World struct {
 	Most int
 	// Rounds of an update: how many runs it comes to; 0: one.
 	Rounds int
+	// Tidied are the clusters that nothing is kept for any more.
+	Tidied []string
 }
 
 // site is the machines of a cluster.
@@ -70,6 +72,7 @@ type Run struct {
 	done    chan struct{}
 	fault   *event.Fault // when done is closed
 	stopped bool
+	changed bool // something on a node
 }
 
 func (w *World) site(name string) *site {
@@ -88,7 +91,8 @@ func (w *World) Begin(cluster string, k manager.Kind) *Run {
 	defer w.mu.Unlock()
 	s := w.site(cluster)
 	w.count++
-	r := &Run{w: w, site: s, id: fmt.Sprintf("run-%06d", w.count), Cluster: cluster, Kind: k, done: make(chan struct{})}
+	r := &Run{w: w, site: s, id: fmt.Sprintf("run-%06d", w.count), Cluster: cluster, Kind: k, done: make(chan struct{}),
+		changed: true}
 	s.runs = append(s.runs, r)
 	live := 0
 	for _, o := range s.runs {
@@ -118,10 +122,18 @@ func (r *Run) over() bool {
 	}
 }
 
-// Finish ends the run.
+// Finish ends the run, which has changed something.
 func (r *Run) Finish(f *event.Fault) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
+	r.finish(f)
+}
+
+// Refuse ends the run before it has changed anything.
+func (r *Run) Refuse(f *event.Fault) {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.changed = false
 	r.finish(f)
 }
 
@@ -129,7 +141,7 @@ func (r *Run) finish(f *event.Fault) {
 	if r.over() {
 		return
 	}
-	if r.fault = f; f == nil {
+	if r.fault = f; f == nil && !r.Kind.Quiet() {
 		r.site.installed = r.Kind != manager.Delete
 	}
 	close(r.done)
@@ -142,7 +154,9 @@ func (r *Run) ID() string { return r.id }
 func (r *Run) Done() <-chan struct{} { return r.done }
 
 // Outcome implements manager.Run.
-func (r *Run) Outcome() manager.Outcome { return manager.Outcome{Fault: r.fault} }
+func (r *Run) Outcome() manager.Outcome {
+	return manager.Outcome{Fault: r.fault, Unchanged: !r.changed}
+}
 
 // Stop implements manager.Run.
 func (r *Run) Stop() error {
@@ -173,6 +187,18 @@ func (w *World) Newest(cluster string) *Run {
 	defer w.mu.Unlock()
 	if s := w.site(cluster); len(s.runs) > 0 {
 		return s.runs[len(s.runs)-1]
+	}
+	return nil
+}
+
+// Loud is the newest run of a cluster that is not quiet, nil if there is none.
+func (w *World) Loud(cluster string) *Run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range slices.Backward(w.site(cluster).runs) {
+		if !r.Kind.Quiet() {
+			return r
+		}
 	}
 	return nil
 }
@@ -264,14 +290,19 @@ func (w *World) find(name string) manager.Found {
 		r := s.runs[len(s.runs)-1]
 		f.Run, f.Kind, f.Live = r.id, r.Kind, !r.over()
 		if !f.Live {
-			f.Fault = r.fault
+			f.Fault, f.Unchanged = r.fault, !r.changed
 		}
 	}
 	return f
 }
 
 // Removed implements manager.Runner.
-func (w *World) Removed(string) error { return nil }
+func (w *World) Removed(cluster string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Tidied = append(w.Tidied, cluster)
+	return nil
+}
 
 // Reach implements manager.Runner.
 func (w *World) Reach(ctx context.Context, r manager.Record) error {

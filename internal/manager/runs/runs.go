@@ -52,6 +52,8 @@ type Parameters struct {
 	Window    string        `json:"window,omitempty"`
 	Packages  bool          `json:"packages,omitempty"`
 	Snapshot  string        `json:"snapshot,omitempty"`
+	// Nodes: the record's are wanted. What is continued without it leaves the nodes as they are.
+	Nodes bool `json:"nodes,omitempty"`
 	// Of a backup. Without recipients there is a passphrase among the secrets.
 	Keep       int      `json:"keep,omitempty"`
 	Recipients []string `json:"recipients,omitempty"`
@@ -75,8 +77,9 @@ type Runner struct {
 }
 
 type ended struct {
-	kind  manager.Kind
-	fault *event.Fault
+	kind      manager.Kind
+	fault     *event.Fault
+	unchanged bool
 }
 
 // New makes a Runner.
@@ -205,18 +208,29 @@ func (r *Runner) next(ctx context.Context, rec manager.Record) (request.Request,
 			return nil, err
 		}
 		return request.Deploy{Common: request.OfFile(file)}, nil
+	case manager.Delete:
+		if _, err := r.config(ctx, rec.Name); errors.Is(err, fs.ErrNotExist) { // nothing was ever changed
+			return nil, nil
+		}
+	}
+	return p.request(o.Kind, own), nil
+}
+
+// request is what one run of an operation is asked with, nil if the cluster decides about it.
+func (p Parameters) request(k manager.Kind, own request.Common) request.Request {
+	switch k {
 	case manager.Renew:
-		return request.Renew{Common: own}, nil
+		return request.Renew{Common: own}
 	case manager.Snapshot:
-		return request.Snapshot{Common: own}, nil
+		return request.Snapshot{Common: own}
 	case manager.Backup:
 		b := request.Backup{Common: own, Keep: p.Keep, Recipients: p.Recipients}
 		if len(p.Recipients) == 0 {
 			b.Key.Passphrase = "prompt"
 		}
-		return b, nil
+		return b
 	case manager.Restore:
-		return request.Restore{Common: own, Snapshot: p.Snapshot}, nil
+		return request.Restore{Common: own, Snapshot: p.Snapshot}
 	case manager.Upgrade:
 		u := request.NewUpgrade(own, p.Bundles...)
 		u.Force, u.Batch, u.Window, u.Packages = p.Force, p.Batch, p.Window, p.Packages
@@ -226,16 +240,24 @@ func (r *Runner) next(ctx context.Context, rec manager.Record) (request.Request,
 		if p.Soak > 0 {
 			u.Soak = p.Soak
 		}
-		return u, nil
+		return u
 	case manager.Back:
-		return request.Back{Common: own, Drain: p.Drain, Force: p.Force}, nil
+		return request.Back{Common: own, Batch: p.Batch, Drain: p.Drain, Force: p.Force}
 	case manager.Delete:
-		if _, err := r.config(ctx, rec.Name); errors.Is(err, fs.ErrNotExist) { // nothing was ever changed
-			return nil, nil
-		}
-		return request.Cleanup{Common: own, Purge: p.Purge}, nil
+		return request.Cleanup{Common: own, Purge: p.Purge}
 	}
-	return nil, nil
+	return nil
+}
+
+// Valid refuses what no run of an operation would take, before there is one.
+func (p Parameters) Valid(k manager.Kind) error {
+	if _, err := request.ParseOnFailure(p.OnFailure); err != nil {
+		return err
+	}
+	if q := p.request(k, request.Common{}); q != nil {
+		return q.Validate()
+	}
+	return nil
 }
 
 // config is the cluster's own deploy.yaml.
@@ -275,7 +297,7 @@ func (r *Runner) update(ctx context.Context, rec manager.Record, w Wanted, p Par
 	}
 	var join []config.Node
 	var gone []string
-	if w.Nodes != nil {
+	if w.Nodes != nil && p.Nodes {
 		if join, gone, err = difference(c, w.Nodes); err != nil {
 			return nil, err
 		}
@@ -377,7 +399,8 @@ func (p *process) ID() string { return p.run.Run }
 // Outcome implements manager.Run.
 func (p *process) Outcome() manager.Outcome {
 	_, err := p.Wait(context.Background()) // it is over: nothing is waited for
-	return manager.Outcome{Fault: faultOf(p.run.Cluster, err)}
+	f := faultOf(p.run.Cluster, err)
+	return manager.Outcome{Fault: f, Unchanged: f != nil && unchanged(p.run.Dir)}
 }
 
 func faultOf(cluster string, err error) *event.Fault {

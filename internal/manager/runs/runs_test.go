@@ -97,10 +97,10 @@ func TestWhatIsNext(t *testing.T) {
 		rec  manager.Record
 		want string
 	}{
-		{record(manager.Update, other, Parameters{}), "join"},
-		{record(manager.Update, less, Parameters{}, "r1"), "delete"},
-		{record(manager.Update, &Wanted{Nodes: have}, Parameters{}, "r1"), ""},
-		{record(manager.Update, &Wanted{Nodes: have}, Parameters{}), "deploy"},
+		{record(manager.Update, other, Parameters{Nodes: true}), "join"},
+		{record(manager.Update, less, Parameters{Nodes: true}, "r1"), "delete"},
+		{record(manager.Update, &Wanted{Nodes: have}, Parameters{Nodes: true}, "r1"), ""},
+		{record(manager.Update, &Wanted{Nodes: have}, Parameters{Nodes: true}), "deploy"},
 		{record(manager.Update, nil, Parameters{}), "deploy"},
 		{record(manager.Create, nil, Parameters{}), "deploy"},
 		{record(manager.Create, &Wanted{Deploy: threeNodes}, Parameters{}), "deploy"},
@@ -122,14 +122,15 @@ func TestWhatIsNext(t *testing.T) {
 			t.Errorf("%s: %q (%v), want %q", c.rec.Operation.Kind, got, err, c.want)
 		}
 	}
-	if d, _ := r.next(t.Context(), record(manager.Update, less, Parameters{})); d.(request.Delete).Names[0] != "w2" {
+	d, _ := r.next(t.Context(), record(manager.Update, less, Parameters{Nodes: true}))
+	if d.(request.Delete).Names[0] != "w2" {
 		t.Errorf("%+v", d)
 	}
 	text, err := os.ReadFile(filepath.Join(r.Dir("one"), "deploy.yaml"))
 	if err != nil || string(text) != threeNodes {
 		t.Error(err)
 	}
-	_, err = r.next(t.Context(), record(manager.Update, other, Parameters{}, "1", "2", "3", "4"))
+	_, err = r.next(t.Context(), record(manager.Update, other, Parameters{Nodes: true}, "1", "2", "3", "4"))
 	if f := event.AsFault(err); f == nil || f.Code != "manager.endless" {
 		t.Error(err)
 	}
@@ -329,5 +330,35 @@ func TestOver(t *testing.T) {
 	}
 	if got := Over(nil, Parameters{Force: true}); !got.Force {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Whether a run has changed anything is in its log: each change is there before it is made.
+func TestWhetherARunChangedAnything(t *testing.T) {
+	wrong := event.NewFault(event.ClassPreflight, "preflight.failed", nil)
+	refused := event.RunEnded{Outcome: event.Failed, Fault: wrong}
+	for _, c := range []struct {
+		events    []event.Event
+		unchanged bool
+	}{
+		{[]event.Event{event.RunStarted{Verb: "deploy"}, refused}, true},
+		{[]event.Event{event.RunStarted{Verb: "deploy"}, event.Change{Host: "m1"}, refused}, false},
+		{[]event.Event{event.RunStarted{Verb: "deploy"}, event.RunEnded{Outcome: event.OK}}, false},
+	} {
+		r := runner(t)
+		id := logged(t, r, "deploy", c.events...)
+		for range 2 { // also what is remembered
+			if f, err := r.Find(t.Context(), "one"); err != nil || f.Unchanged != c.unchanged {
+				t.Errorf("%+v %v", f, err)
+			}
+		}
+		run, err := r.Attach(t.Context(), "one", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-run.Done()
+		if out := run.Outcome(); out.Unchanged != c.unchanged {
+			t.Errorf("%+v", out)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"path/filepath"
 
@@ -51,36 +52,41 @@ func (r *Runner) Find(ctx context.Context, cluster string) (manager.Found, error
 	}
 	last := len(ids) - 1
 	f.Run = ids[last]
-	f.Kind, f.Fault, f.Live = r.looked(j, cluster, f.Run)
+	e, live := r.looked(j, cluster, f.Run)
+	f.Kind, f.Fault, f.Unchanged, f.Live = e.kind, e.fault, e.unchanged, live
 	for i := last - 1; i >= 0 && f.Kind.Quiet(); i-- {
-		if !request.Verb(j.Verb(ids[i])).Quiet() {
-			_, f.Before, _ = r.looked(j, cluster, ids[i])
-			break
+		if request.Verb(j.Verb(ids[i])).Quiet() {
+			continue
 		}
+		if e, _ := r.looked(j, cluster, ids[i]); e.fault != nil {
+			f.Before = &manager.Failed{Run: ids[i], Kind: e.kind, Fault: e.fault}
+		}
+		break
 	}
 	return f, nil
 }
 
-// looked is what a run does, and whether it goes on, else how it failed.
-func (r *Runner) looked(j *journal.Cluster, cluster, run string) (k manager.Kind, fault *event.Fault, live bool) {
+// looked is what a run does and, unless it goes on, how it ended.
+func (r *Runner) looked(j *journal.Cluster, cluster, run string) (e ended, live bool) {
 	dir := j.RunDir(run)
 	r.mu.Lock()
 	known, is := r.over[dir]
 	r.mu.Unlock()
 	if is {
-		return known.kind, known.fault, false
+		return known, false
 	}
-	k = kindOf(request.Verb(j.Verb(run)), dir)
+	e.kind = kindOf(request.Verb(j.Verb(run)), dir)
 	if j.Writing(run) {
-		return k, nil, true
+		return e, true
 	}
-	if fault = outcome(cluster, dir); j.Writing(run) { // it has only just begun
-		return k, nil, true
+	if e.fault = outcome(cluster, dir); j.Writing(run) { // it has only just begun
+		return ended{kind: e.kind}, true
 	}
+	e.unchanged = e.fault != nil && unchanged(dir)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.over[dir] = ended{k, fault}
-	return k, fault, false
+	r.over[dir] = e
+	return e, false
 }
 
 // outcome is how the run of a directory ended.
@@ -119,18 +125,39 @@ func kindOf(v request.Verb, dir string) manager.Kind {
 
 // some says whether a run keeps to some nodes of its cluster.
 func some(dir string) bool {
+	limited := false
+	_ = each(dir, func(e event.Event) bool {
+		start, is := e.(event.RunStarted)
+		limited = is && (len(start.Nodes) > 0 || start.Options != nil && len(start.Options.Limit) > 0)
+		return is
+	})
+	return limited
+}
+
+// unchanged says whether a run ended before it changed anything: each change is in its log before it is made.
+func unchanged(dir string) bool {
+	changed := false
+	err := each(dir, func(e event.Event) bool {
+		_, changed = e.(event.Change)
+		return changed
+	})
+	return err == nil && !changed
+}
+
+// each has the events of a run's log seen, until that is enough.
+func each(dir string, enough func(event.Event) bool) error {
 	records, closeLog, err := journal.OpenReader(dir)
 	if err != nil {
-		return false
+		return err
 	}
 	defer closeLog()
 	for {
 		rec, err := records.Next()
-		if err != nil {
-			return false
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if e, is := rec.Event.(event.RunStarted); is {
-			return len(e.Nodes) > 0 || e.Options != nil && len(e.Options.Limit) > 0
+		if err != nil || enough(rec.Event) {
+			return err
 		}
 	}
 }

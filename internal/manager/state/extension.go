@@ -22,6 +22,12 @@ const (
 	CancelTooLate Event = "cancelTooLate"
 	// DeleteCompleted: the cluster is removed from the machines. It leads nowhere: the record is deleted with it.
 	DeleteCompleted Event = "deleteCompleted"
+	// DeleteConnecting is Delete of a cluster whose API server has not answered yet, and may never do so.
+	DeleteConnecting Event = "deleteConnecting"
+	// Unchanged: an operation on a cluster that was ready ended before it changed anything.
+	Unchanged Event = "unchanged"
+	// Reconnect: the API server is asked again. Nothing failed that could be continued, or nothing was changed.
+	Reconnect Event = "reconnect"
 )
 
 // Extension are the transitions beyond the design. It has no event of the design, so that none of those means more than
@@ -31,15 +37,18 @@ const (
 func Extension() []Transition {
 	return []Transition{
 		{LoadUnavailable, []State{Init}, Unavailable},
-		{FoundCreate, []State{Init, Unavailable}, Creating},
+		{FoundCreate, []State{Init, Connecting, Unavailable}, Creating},
 		{FoundUpdate, []State{Init, Connecting, Running, Unavailable, Unreachable}, Updating},
 		{FoundDelete, []State{Init, Connecting, Running, Unavailable, Unreachable}, Destroy},
 		{FoundCancel, []State{Init}, Canceling},
 		{ContinueCreate, []State{Unavailable}, Creating},
-		{Repair, []State{Unreachable}, Updating},
+		{Repair, []State{Unreachable, Connecting}, Updating},
 		{CancelDelete, []State{Destroy}, Canceling},
 		{DeleteFailed, []State{Destroy}, Unavailable},
 		{CancelTooLate, []State{Canceling}, Running},
+		{DeleteConnecting, []State{Connecting}, Destroy},
+		{Unchanged, []State{Updating, Destroy}, Running},
+		{Reconnect, []State{Unavailable, Creating, Updating, Destroy}, Connecting},
 	}
 }
 
