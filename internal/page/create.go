@@ -91,13 +91,13 @@ func (p *Page) create(v *visit) error {
 	seen := map[string]bool{}
 	for step, to := range map[string]*[]field{"login": &f.Login, "networks": &f.Networks, "runtime": &f.Runtime} {
 		for _, s := range config.SettingsOf(step) {
-			if seen[s.Key] = true; !slices.Contains(ownKeys, s.Key) && s.Kind != config.Secret {
+			if seen[s.Key] = true; !slices.Contains(ownKeys, s.Key) && profile.Settable(s.Key) {
 				*to = append(*to, fieldOf(v.p, s))
 			}
 		}
 	}
 	for _, s := range config.Settings() {
-		if !seen[s.Key] && !slices.Contains(ownKeys, s.Key) && s.Kind != config.Secret {
+		if !seen[s.Key] && !slices.Contains(ownKeys, s.Key) && profile.Settable(s.Key) {
 			f.Extra = append(f.Extra, fieldOf(v.p, s))
 		}
 	}
@@ -332,7 +332,8 @@ func (p *Page) draft(v *visit) error {
 	}
 	yaml, more, err := profile.Deploy(t.Cluster, profile.Files{Key: file("ssh-key", t.SSH.Key),
 		Password: file("ssh-password", t.SSH.Password), SudoPassword: file("sudo-password", t.SSH.SudoPassword),
-		KnownHosts: file("known_hosts", t.SSH.KnownHosts)}, dir+"/deploy.yaml")
+		KnownHosts: file("known_hosts", t.SSH.KnownHosts),
+		Registries: make([]profile.RegistryFiles, len(t.Registries))}, dir+"/deploy.yaml")
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,20 @@ import (
 	"maps"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // Files are where the secrets of a cluster are kept; "" where there is none.
-type Files struct{ Key, Password, SudoPassword, KnownHosts string }
+type Files struct {
+	Key, Password, SudoPassword, KnownHosts string
+	Registries                              []RegistryFiles // in the order of the cluster's
+}
+
+// RegistryFiles are those of a registry.
+type RegistryFiles struct{ Password, CA string }
 
 // entry is the path of a machine of a draft.
 var entry = regexp.MustCompile(`\Amachines(\[[0-9]+\])(?:\.(.*))?\z`)
@@ -24,11 +31,13 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 	}
 	var out []Finding
 	for key := range c.Settings {
-		s, known := config.SettingOf(key)
-		if !known || s.Kind == config.Secret {
+		if !Settable(key) {
 			out = append(out, wrong("body.settings."+key, "setting", "key", key))
+			delete(d.Values, key)
 		}
 	}
+	registries, more := registriesOf(c.Registries, files.Registries)
+	out = append(out, more...)
 	set := func(key, value string) {
 		if value != "" {
 			d.Values[key] = value
@@ -47,6 +56,7 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 	set("eggo.password-from", from(files.Password))
 	set("eggo.sudo-password-from", from(files.SudoPassword))
 	set("eggo.known-hosts", files.KnownHosts)
+	set("eggo.registries", registries)
 	if c.SSH.HostKeys == "" {
 		c.SSH.HostKeys = "strict"
 	}
@@ -71,6 +81,7 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 	}
 	if cluster != nil {
 		problems = append(problems, config.Unsupported(cluster)...)
+		out = append(out, foreign(cluster)...)
 	}
 	for _, p := range problems {
 		if p.Severity == event.Error {
@@ -95,6 +106,9 @@ func location(key string) string {
 	if m := entry.FindStringSubmatch(key); m != nil {
 		field := map[string]string{"": "", "ip": ".address", "name": ".name", "port": ".port", "arch": ".arch"}[m[2]]
 		return "body.nodes" + m[1] + field
+	}
+	if strings.HasPrefix(key, "eggo.registries") {
+		return "body.registries"
 	}
 	own := map[string]string{"cluster-id": "name", "username": "ssh.user", "private-key-path": "ssh.key",
 		"dns-domain": "domain", "eggo.host-keys": "ssh.host_keys", "eggo.known-hosts": "ssh.known_hosts",

@@ -26,7 +26,7 @@ const (
 type Node struct {
 	Name    string   `json:"name" doc:"The name of the node." maxLength:"253"`
 	Address string   `json:"address" doc:"Its IP address." maxLength:"64"`
-	Roles   []string `json:"roles" doc:"controlplane, etcd, worker." maxItems:"8" nullable:"false"`
+	Roles   []string `json:"roles" doc:"controlplane, etcd, worker, and edge, a label for a worker." maxItems:"8" nullable:"false"`
 	Arch    string   `json:"arch,omitempty" doc:"amd64 (default) or arm64." maxLength:"16"`
 	Port    int      `json:"port,omitempty" doc:"The SSH port, 22 unless given." minimum:"0" maximum:"65535"`
 	// Labels and taints of its Node. What is not said of a node that is there stays as it is.
@@ -56,7 +56,17 @@ type Cluster struct {
 	SSH           SSH               `json:"ssh"`
 	Nodes         []Node            `json:"nodes" maxItems:"1000" nullable:"false"`
 	Bundles       map[string]string `json:"bundles,omitempty" doc:"The path of the bundle on this host, by architecture."`
-	Settings      map[string]string `json:"settings,omitempty" doc:"More keys of deploy.yaml, such as network.podcidr."`
+	Registries    []Registry        `json:"registries,omitempty" maxItems:"64" doc:"Private registries that the nodes pull images from."`
+	Settings      map[string]string `json:"settings,omitempty" doc:"More keys of deploy.yaml, such as network.podcidr; none that names a file or a password."`
+}
+
+// Registry that needs a login or has a CA of its own. Both are kept in files that only root can read; no answer has
+// them.
+type Registry struct {
+	Host     string `json:"host" doc:"The host, or host:port." maxLength:"260"`
+	Username string `json:"username,omitempty" maxLength:"128"`
+	Password string `json:"password,omitempty" maxLength:"1024"`
+	CA       string `json:"ca,omitempty" doc:"Certificates in PEM." maxLength:"65536"`
 }
 
 // Finding is something wrong in a part of a request.
@@ -169,7 +179,7 @@ func (r Rules) node(at string, n Node) []Finding {
 			out = append(out, wrong(at+".roles", "role-unknown", "role", role))
 		case seen[role]:
 			out = append(out, wrong(at+".roles", "role-twice", "role", role, "name", n.Name))
-		case role == Edge && (n.Has(ControlPlane) || n.Has(Worker)):
+		case role == Edge && n.Has(ControlPlane) && !n.Has(Worker):
 			out = append(out, wrong(at+".roles", "edge", "name", n.Name))
 		}
 		seen[role] = true
@@ -205,7 +215,7 @@ func (r Rules) Update(was, now []Node, server string) []Finding {
 			continue
 		}
 		at := "body.nodes[" + strconv.Itoa(i) + "]"
-		n := now[i]
+		n, o := now[i].plain(), o.plain()
 		if n.Name != o.Name && n.Name != "" {
 			out = append(out, wrong(at+".name", "renamed", "name", o.Name, "new", n.Name))
 		}
@@ -260,7 +270,7 @@ func Of(c *config.Cluster) []Node {
 			}
 		}
 		if len(x.Roles) > 0 { // a load balancer by itself is none of the API's nodes
-			out = append(out, x)
+			out = append(out, x.plain())
 		}
 	}
 	return out

@@ -68,7 +68,7 @@ func TestCreate(t *testing.T) {
 		{"a role twice", func(c *Cluster) { c.Nodes[1].Roles = []string{Worker, Worker} }, "nodes[1].roles role-twice"},
 		{"no such role", func(c *Cluster) { c.Nodes[1].Roles = []string{Worker, "storage"} },
 			"nodes[1].roles role-unknown"},
-		{"edge", func(c *Cluster) { c.Nodes[1].Roles = []string{Worker, Edge} }, "nodes[1].roles edge"},
+		{"edge", func(c *Cluster) { c.Nodes[0].Roles = append(c.Nodes[0].Roles, Edge) }, "nodes[0].roles edge"},
 	} {
 		x := right()
 		c.change(&x)

@@ -8,6 +8,23 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 )
 
+// edgeLabel is what makes a worker an edge node.
+const edgeLabel = "node-role.kubernetes.io/edge"
+
+// plain is the node with the label of edge nodes as a role.
+func (n Node) plain() Node {
+	if _, is := n.Labels[edgeLabel]; !is {
+		return n
+	}
+	if n.Labels = maps.Clone(n.Labels); !n.Has(Edge) {
+		n.Roles = append(slices.Clone(n.Roles), Edge)
+	}
+	if delete(n.Labels, edgeLabel); len(n.Labels) == 0 {
+		n.Labels = nil
+	}
+	return n
+}
+
 // Settings are the labels and taints of a node, which the rules have taken.
 func (n Node) Settings() config.NodeSettings {
 	s, _ := n.settings("")
@@ -24,6 +41,9 @@ func (n Node) settings(at string) (config.NodeSettings, []Finding) {
 			out = append(out, wrong(at+".labels", "label", "name", n.Name, "label", key+"="+n.Labels[key]))
 		}
 		s.Labels[key] = n.Labels[key]
+	}
+	if n.Has(Edge) {
+		s.Labels[edgeLabel] = ""
 	}
 	for i, text := range n.Taints {
 		t, code := config.TaintOf(text)

@@ -1,0 +1,105 @@
+package profile
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+)
+
+// settable are the keys of deploy.yaml that a request may set. A run reads files, and the environment, as root: none of
+// these names one, or a password. What does has a field of its own, whose text is kept with the cluster.
+func settable() []string {
+	return []string{
+		"service.cidr", "service.dnsaddr", "service.gateway", "service.dns.corednstype", "service.dns.imageversion",
+		"service.dns.replicas", "network.podcidr", "network.plugin", "network.plugin-args", "apiserver-endpoint",
+		"apiserver-cert-sans.dnsnames", "apiserver-cert-sans.ips", "apiserver-timeout", "etcd-external", "etcd-token",
+		"dns-vip", "dns-domain", "pause-image", "network-plugin", "cni-bin-dir", "runtime", "runtime-endpoint",
+		"enable-kubelet-serving", "registry-mirrors", "insecure-registries", "config-extra-args", "addons",
+		"open-ports", "package-src.type", "package-src.distpath", "pacakges", "eggo.driver", "eggo.hostname",
+		"eggo.etcd-user", "eggo.ssh-legacy-algorithms", "eggo.bastion", "eggo.machines", "eggo.nodes",
+		"eggo.dns-upstreams",
+	}
+}
+
+// Settable says whether a request may set a key of deploy.yaml.
+func Settable(key string) bool { return slices.Contains(settable(), key) }
+
+// foreign are the files and passwords that the logins of machines and bastions name.
+func foreign(c *config.Cluster) []Finding {
+	var out []Finding
+	check := func(key, at string, kv ...string) {
+		for i := 0; i+1 < len(kv); i += 2 {
+			if v := kv[i+1]; v != "" && v != "prompt" {
+				out = append(out, wrong("body.settings."+key, "setting", "key", at+"."+kv[i]))
+			}
+		}
+	}
+	hops := func(key, at string, list []config.Bastion) {
+		for i, b := range list {
+			check(key, at+"["+strconv.Itoa(i)+"]", "private-key-path", b.PrivateKeyPath, "password", b.Password,
+				"password-from", b.PasswordFrom)
+		}
+	}
+	hops("eggo.bastion", "eggo.bastion", c.Eggo.Bastions)
+	for _, name := range slices.Sorted(maps.Keys(c.Eggo.Machines)) {
+		l, at := c.Eggo.Machines[name], "eggo.machines."+name
+		check("eggo.machines", at, "private-key-path", l.PrivateKeyPath, "password", l.Password, "password-from",
+			l.PasswordFrom, "sudo-password", l.SudoPassword, "sudo-password-from", l.SudoPasswordFrom)
+		hops("eggo.machines", at+".bastion", l.Bastions)
+	}
+	return out
+}
+
+// registriesOf are registries as deploy.yaml has them, in JSON, which is YAML.
+func registriesOf(list []Registry, files []RegistryFiles) (string, []Finding) {
+	var out []Finding
+	all := map[string]map[string]string{}
+	for i, r := range list {
+		at := "body.registries[" + strconv.Itoa(i) + "]"
+		if all[r.Host] != nil {
+			out = append(out, wrong(at+".host", "same-registry", "host", r.Host))
+		}
+		if r.CA != "" && !certificates(r.CA) {
+			out = append(out, wrong(at+".ca", "registry-ca", "host", r.Host))
+		}
+		x := map[string]string{}
+		for key, value := range map[string]string{"username": r.Username, "password-from": files[i].Password,
+			"ca-path": files[i].CA} {
+			if value != "" {
+				x[key] = value
+			}
+		}
+		if p := x["password-from"]; p != "" {
+			x["password-from"] = "file:" + p
+		}
+		all[r.Host] = x
+	}
+	if len(all) == 0 {
+		return "", out
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return "", out // texts can always be marshaled
+	}
+	return string(text), out
+}
+
+// certificates says whether a text is certificates in PEM, and nothing else.
+func certificates(text string) bool {
+	rest := []byte(text)
+	for n := 0; ; n++ {
+		block, more := pem.Decode(rest)
+		if block == nil {
+			return n > 0
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil || block.Type != "CERTIFICATE" {
+			return false
+		}
+		rest = more
+	}
+}
