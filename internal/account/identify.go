@@ -106,21 +106,28 @@ func (a *Accounts) Identify(next http.Handler) http.Handler {
 			problem.Write(w, r, err)
 			return
 		}
-		if safe(r.Method) {
-			next.ServeHTTP(w, r.WithContext(ctx))
-			return
-		}
-		t, seen := &trail{}, &answer{ResponseWriter: w}
+		seen := &answer{ResponseWriter: w}
+		ctx, over := a.Trail(ctx)
 		defer func() {
 			status := seen.status
 			if status == 0 {
 				status = http.StatusOK
 			}
-			// the caller may be gone, and the result counts all the same; an entry without one says that nobody knows
-			_ = a.answered(context.WithoutCancel(ctx), t.ids, status)
+			over(status)
 		}()
-		next.ServeHTTP(seen, r.WithContext(context.WithValue(ctx, trailKey{}, t)))
+		next.ServeHTTP(seen, r.WithContext(ctx))
 	})
+}
+
+// Trail gives a context in which what is recorded gets a result: the HTTP status that over is called with. The caller
+// may be gone by then, and the result counts all the same; an entry without one says that nobody knows.
+func (a *Accounts) Trail(ctx context.Context) (with context.Context, over func(status int)) {
+	t := &trail{}
+	return context.WithValue(ctx, trailKey{}, t), func(status int) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		_ = a.answered(context.WithoutCancel(ctx), t.ids, status)
+	}
 }
 
 func safe(method string) bool {

@@ -3,10 +3,15 @@ package account
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
+
+// providerHolds is how long API tokens work after their user has logged in with a provider.
+const providerHolds = 30 * 24 * time.Hour
 
 // Identity is what an identity provider says of someone who has logged in there.
 type Identity struct {
@@ -26,7 +31,8 @@ func (a *Accounts) LoginProvider(ctx context.Context, address string, i Identity
 		return Session{}, err
 	}
 	if i.Role == access.None && len(i.Grants) == 0 {
-		return Session{}, event.NewFault(event.ClassAuth, "account.no-role", nil, "name", i.Name)
+		return Session{}, errors.Join(event.NewFault(event.ClassAuth, "account.no-role", nil, "name", i.Name),
+			a.withdraw(ctx, i, address))
 	}
 	var u User
 	if err := a.db.Update(ctx, func(tx *sql.Tx) error {
@@ -41,6 +47,34 @@ func (a *Accounts) LoginProvider(ctx context.Context, address string, i Identity
 	}
 	return a.begin(ctx, u, address, "login-provider", before)
 }
+
+// withdraw takes all that a user has who has no role at the provider any more: roles, sessions and API tokens.
+func (a *Accounts) withdraw(ctx context.Context, i Identity, address string) error {
+	return a.db.Update(ctx, func(tx *sql.Tx) error {
+		u, err := userBy(ctx, tx, "subject", i.Subject)
+		if err != nil && event.AsFault(err).Code == "account.unknown" {
+			return nil
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "UPDATE users SET role = '' WHERE id = ?", u.ID)
+		}
+		if err == nil {
+			err = setGrants(ctx, tx, u.ID, nil)
+		}
+		if err == nil {
+			err = logOut(ctx, tx, u.ID, true)
+		}
+		if err != nil {
+			return err
+		}
+		return insertAudit(ctx, tx, millis(a.now()), row{user: u.Name, id: u.ID, address: address,
+			action: "login-provider", result: "failed"})
+	})
+}
+
+// stale says whether the provider has not been asked about a user for so long that what it said does not hold any more:
+// one who was removed there never logs in again.
+func (a *Accounts) stale(u User) bool { return u.Provider && a.now().Sub(u.Seen) > providerHolds }
 
 func (a *Accounts) upsert(ctx context.Context, tx *sql.Tx, i Identity) (User, error) {
 	subject := sql.NullString{String: i.Subject, Valid: true}

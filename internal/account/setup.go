@@ -69,12 +69,7 @@ func (a *Accounts) Setup(ctx context.Context, address, token, name, password str
 	if err := a.tokens.attempt(from); err != nil {
 		return Session{}, err
 	}
-	hash, err := a.hasher.hash(ctx, password)
-	if err != nil {
-		return Session{}, err
-	}
-	var u User
-	if err := a.db.Update(ctx, func(tx *sql.Tx) error {
+	right := func(tx *sql.Tx) error {
 		var want []byte
 		err := tx.QueryRowContext(ctx, "SELECT hash FROM setup").Scan(&want)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -85,6 +80,20 @@ func (a *Accounts) Setup(ctx context.Context, address, token, name, password str
 		}
 		if err != nil || subtle.ConstantTimeCompare(digest(token), want) != 1 {
 			return event.NewFault(event.ClassAuth, "account.setup-token", nil)
+		}
+		return nil
+	}
+	if err := a.db.View(ctx, right); err != nil { // a password is hashed for nobody else
+		return Session{}, err
+	}
+	hash, err := a.hasher.hash(ctx, password)
+	if err != nil {
+		return Session{}, err
+	}
+	var u User
+	if err := a.db.Update(ctx, func(tx *sql.Tx) error {
+		if err := right(tx); err != nil {
+			return err
 		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM setup"); err != nil {
 			return err

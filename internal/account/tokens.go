@@ -137,5 +137,9 @@ func (a *Accounts) token(ctx context.Context, text string) (t Token, u User, fou
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, u, false, nil
 	}
+	if err == nil && a.stale(u) {
+		err = event.NewFault(event.ClassAuth, "account.stale", nil, "name", u.Name, "days",
+			strconv.Itoa(int(providerHolds/(24*time.Hour))))
+	}
 	return t, u, err == nil && !u.Disabled && a.now().Before(t.Ends), err
 }

@@ -5,6 +5,7 @@ package problem
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -25,6 +26,7 @@ type Problem struct {
 	Node   string `json:"node,omitempty" doc:"The node that it is about."`
 	Step   string `json:"step,omitempty" doc:"The step that failed."`
 	Next   string `json:"next,omitempty" doc:"What to do next."`
+	after  string // seconds until it may be sent again
 	// Errors are all that is wrong with the request.
 	Errors []Item `json:"errors,omitempty" doc:"All that is wrong with the request."`
 }
@@ -42,6 +44,15 @@ func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
 
 // GetStatus implements huma.StatusError.
 func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders implements huma.HeadersError.
+func (p *Problem) GetHeaders() http.Header {
+	h := http.Header{}
+	if p.after != "" {
+		h.Set("Retry-After", p.after)
+	}
+	return h
+}
 
 // ContentType implements huma.ContentTypeFilter.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
@@ -93,8 +104,11 @@ func Of(p *i18n.Printer, err error) *Problem {
 
 func of(p *i18n.Printer, f *event.Fault) *Problem {
 	text, next := p.Fault(f)
-	status := Status(f)
-	return &Problem{
+	status, after := Status(f), ""
+	if status == http.StatusTooManyRequests {
+		after = f.Args["seconds"]
+	}
+	return &Problem{after: after,
 		Type: "urn:eggo:" + f.Code, Title: http.StatusText(status), Status: status, Detail: text, Code: f.Code,
 		Node: f.Node, Step: f.Step, Next: next,
 	}
@@ -123,6 +137,7 @@ func statuses() map[string]int {
 		"account.ended":          http.StatusUnauthorized,
 		"account.locked":         http.StatusTooManyRequests,
 		"account.login":          http.StatusUnauthorized,
+		"account.stale":          http.StatusUnauthorized,
 		"account.token":          http.StatusUnauthorized,
 		"account.unknown":        http.StatusNotFound,
 		"account.unknown-token":  http.StatusNotFound,
@@ -216,6 +231,7 @@ func Write(w http.ResponseWriter, r *http.Request, err error) {
 	p := Of(Printer(r.Header.Get("Accept-Language")), err)
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	maps.Copy(w.Header(), p.GetHeaders())
 	w.WriteHeader(p.Status)
 	_ = huma.DefaultJSONFormat.Marshal(w, p)
 }

@@ -99,3 +99,13 @@ func TestEverythingWrongIsAProblem(t *testing.T) {
 		t.Error("not English")
 	}
 }
+
+// Who has to wait is told for how long.
+func TestRetryAfter(t *testing.T) {
+	w := httptest.NewRecorder()
+	Write(w, httptest.NewRequest(http.MethodPost, "/", nil), event.NewFault(event.ClassAuth, "account.locked", nil,
+		"seconds", "10"))
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "10" {
+		t.Error(w.Code, w.Header())
+	}
+}

@@ -231,8 +231,8 @@ func TestRightsOfEveryRoute(t *testing.T) {
 	// y: allowed; n: 401 for nobody, else 403; as the callers are listed
 	may := map[string]string{
 		"login-methods": "yyyyyyy", "login": "yyyyyyy", "setup": "yyyyyyy", "logout": "nyyyynn", "get-me": "nyyyyyy",
-		"change-password": "nyyyynn", "list-users": "nnnnyny", "create-user": "nnnnyny", "get-user": "nnnnyny",
-		"update-user": "nnnnyny", "delete-user": "nnnnyny", "reset-password": "nnnnyny", "list-tokens": "nyyyyyy",
+		"change-password": "nyyyynn", "list-users": "nnnnyny", "create-user": "nnnnynn", "get-user": "nnnnyny",
+		"update-user": "nnnnynn", "delete-user": "nnnnynn", "reset-password": "nnnnynn", "list-tokens": "nyyyyyy",
 		"create-token": "nyyyynn", "delete-token": "nyyyyyy", "list-audit": "nnnnyny",
 	}
 	n := 0
