@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +39,7 @@ func Usual() Limits {
 // Server serves a handler within the limits. Its requests end with ctx.
 func Server(ctx context.Context, h http.Handler, l Limits, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           headers(bounded(h, l)),
+		Handler:           watched(headers(bounded(h, l)), log),
 		ReadHeaderTimeout: l.Header,
 		IdleTimeout:       l.Idle,
 		MaxHeaderBytes:    64 << 10,
@@ -92,12 +93,39 @@ func headers(next http.Handler) http.Handler {
 	})
 }
 
+// watched has the log told of what went wrong here: answers of 500 and more, and panics. A client is told nothing of
+// those.
+func watched(next http.Handler, log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := &answer{ResponseWriter: w}
+		defer func() {
+			what := recover()
+			switch {
+			case what == http.ErrAbortHandler:
+				panic(what)
+			case what != nil:
+				log.Error("panic", "method", r.Method, "path", r.URL.Path, "value", what, "stack",
+					string(debug.Stack()))
+				if a.status != 0 { // the rest does not come
+					panic(http.ErrAbortHandler)
+				}
+				problem.Write(a, r, event.NewFault(event.ClassFailed, "internal", nil))
+			case a.status >= http.StatusInternalServerError:
+				log.Error("failed", "method", r.Method, "path", r.URL.Path, "status", a.status)
+			}
+		}()
+		next.ServeHTTP(a, r)
+	})
+}
+
 // bounded sets the limits of a request.
 func bounded(next http.Handler, l Limits) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if !stream(r) {
-			_ = control.SetWriteDeadline(time.Now().Add(l.Answer)) // a recorder in tests has none
+			w = &answer{ResponseWriter: w, begins: func() { // a recorder in tests has no deadline
+				_ = control.SetWriteDeadline(time.Now().Add(l.Answer))
+			}}
 		}
 		if r.ContentLength > l.Bytes {
 			w.Header().Set("Connection", "close")
@@ -111,6 +139,41 @@ func bounded(next http.Handler, l Limits) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// answer has the time for taking a response begin with it: what it takes to find the answer is not the client's.
+type answer struct {
+	http.ResponseWriter
+	begins func() // nil: it has begun
+	status int    // when it has
+}
+
+func (a *answer) begin() {
+	if a.begins != nil {
+		a.begins()
+		a.begins = nil
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	a.begin()
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(p []byte) (int, error) {
+	a.begin()
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 func megabytes(n int64) string { return strconv.FormatInt(n>>20, 10) + " MiB" }
 

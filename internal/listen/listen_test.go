@@ -2,6 +2,7 @@ package listen_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -246,6 +248,12 @@ func TestSlowClients(t *testing.T) {
 		case "/body":
 			_, err := io.Copy(io.Discard, r.Body)
 			failed <- err
+		case "/late": // longer than the limits, before it has anything to say
+			select {
+			case <-r.Context().Done():
+			case <-time.After(120 * time.Millisecond):
+				fmt.Fprint(w, "late")
+			}
 		case "/large":
 			var err error
 			for line := make([]byte, 1<<16); err == nil; {
@@ -289,11 +297,41 @@ func TestSlowClients(t *testing.T) {
 	if err := <-failed; err == nil {
 		t.Error("a client that does not read was served")
 	}
+	late, err := http.Get("http://" + at + "/late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(late.Body); string(text) != "late" || err != nil {
+		t.Errorf("%s %v", text, err)
+	}
+	late.Body.Close()
 	c = dial("GET /stream HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
 	lines := bufio.NewScanner(c)
 	for lines.Scan() && lines.Text() != "end" {
 	}
 	if lines.Text() != "end" {
 		t.Error("the stream was cut")
+	}
+}
+
+// What goes wrong here is logged; the client hears a problem, or the connection ends.
+func TestWhatGoesWrongIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	h := listen.Server(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/panic":
+			panic("of all things")
+		case "/broken":
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}), listen.Usual(), slog.New(slog.NewTextHandler(&log, nil))).Handler
+	for path, want := range map[string]string{"/panic": "of all things", "/broken": "status=500", "/well": ""} {
+		log.Reset()
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if (want == "") != (log.Len() == 0) || !strings.Contains(log.String(), want) ||
+			(w.Code == 500) != (want != "") || strings.Contains(w.Body.String(), "things") {
+			t.Errorf("%s: %d %s\n%s", path, w.Code, w.Body, log.String())
+		}
 	}
 }
