@@ -100,6 +100,11 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	unlock, err := alone(o.data)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	db, err := database.Open(ctx, filepath.Join(o.data, databaseFile))
 	if err != nil {
 		return err
@@ -125,7 +130,8 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		return err
 	}
 	defer m.Close()
-	defer lookAfter(ctx, &upkeep.Upkeep{Plan: o.upkeep, Clusters: m, Files: runner, Clock: clock{}, Report: report})()
+	defer lookAfter(ctx, &upkeep.Upkeep{Plan: o.upkeep, Clusters: recorded{m, accounts}, Files: runner, Clock: clock{},
+		Report: report})()
 	shared := deps(o.state) // connections are counted over all
 	rules := profile.Rules{Shared: o.shared, Own: own()}
 	site, err := page.New(page.Options{Rules: rules, Access: accounts, Dir: runner.Dir, Usual: runner.Usual,
@@ -138,8 +144,9 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	}
 	handler := server.New(server.Options{
 		Manager: m, Runs: runner, Access: accounts, Bundles: o.bundles, Version: buildVersion(), Page: site.Handler,
-		Rules: rules, Deps: func() operation.Deps { return shared },
-		More: func(api huma.API) { routes.Register(api, accounts, identity != nil) },
+		Rules: rules, Deps: func() operation.Deps { return shared }, Keep: o.upkeep.Keep,
+		Asker: func(secrets map[string]string) operation.Asker { return told{secrets} },
+		More:  func(api huma.API) { routes.Register(api, accounts, identity != nil) },
 	})
 	listener, err := listen.Listen(ctx, o.address, certs)
 	if err != nil {

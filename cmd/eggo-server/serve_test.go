@@ -146,3 +146,17 @@ func TestRefused(t *testing.T) {
 		t.Error("a fault")
 	}
 }
+
+// Two servers do not own the same clusters.
+func TestOneServerOnADirectory(t *testing.T) {
+	data := t.TempDir()
+	s := start(t, data, t.TempDir())
+	var errs bytes.Buffer
+	args := []string{"eggo-server", "serve", "--data-dir", data, "--state-dir", t.TempDir(), "--listen", "127.0.0.1:0"}
+	if code := run(t.Context(), &environment{Stdout: io.Discard, Stderr: &errs, Getenv: os.Getenv, Args: args,
+		P: i18n.NewPrinter(i18n.English)}); code == 0 || !strings.Contains(errs.String(), "[server.running]") {
+		t.Error(code, errs.String())
+	}
+	s.end()
+	start(t, data, t.TempDir()).end()
+}

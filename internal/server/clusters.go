@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -65,9 +66,9 @@ func (s *Server) clusters(api huma.API) {
 	add(s, api, route[listInput]{op("list-clusters", "GET", "/clusters", "List clusters", 200), access.Enter, nil},
 		s.list)
 	add(s, api, route[createInput]{op("create-cluster", "POST", "/clusters", "Create a cluster", 202),
-		access.Administer, nil}, s.create)
+		access.Administer, nil}, s.create, func(i *createInput) (string, string) { return i.Body.Name, "" })
 	add(s, api, route[importInput]{op("import-cluster", "POST", "/clusters:import", "Import a cluster", 202),
-		access.Administer, nil}, s.take)
+		access.Administer, nil}, s.take, func(i *importInput) (string, string) { return i.Body.Name, "" })
 	add(s, api, route[InCluster]{op("get-cluster", "GET", "/clusters/{cluster}", "Get a cluster", 200), access.View,
 		(*InCluster).name}, func(ctx context.Context, _ access.Caller, in *InCluster) (*shown, error) {
 		v, err := s.Manager.Cluster(in.Cluster)
@@ -80,7 +81,8 @@ func (s *Server) clusters(api huma.API) {
 	add(s, api, route[updateInput]{op("update-cluster", "PUT", one, "Set the nodes of a cluster", 202),
 		access.Administer, func(i *updateInput) string { return i.Cluster }}, s.update)
 	add(s, api, route[deleteInput]{op("delete-cluster", "DELETE", "/clusters/{cluster}", "Delete a cluster", 202),
-		access.Administer, func(i *deleteInput) string { return i.Cluster }}, s.remove)
+		access.Administer, func(i *deleteInput) string { return i.Cluster }}, s.remove,
+		func(i *deleteInput) (string, string) { return "", "machines=" + i.Machines })
 }
 
 // list gives the clusters that the caller may see.
@@ -108,7 +110,7 @@ func (s *Server) list(ctx context.Context, who access.Caller, in *listInput) (*l
 // create checks all that is wrong at once, keeps what the runs need, and begins.
 func (s *Server) create(ctx context.Context, who access.Caller, in *createInput) (*shown, error) {
 	c := in.Body.Cluster
-	files, text, err := s.deploy(c)
+	files, text, err := s.deploy(c, s.Runs.Dir(filepath.Base(filepath.Clean("/"+c.Name))))
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +145,11 @@ func (s *Server) create(ctx context.Context, who access.Caller, in *createInput)
 	return s.answer(ctx, v, http.StatusAccepted), nil
 }
 
-// deploy is the deploy.yaml of a new cluster, with the files that it names, or all that is wrong.
-func (s *Server) deploy(c profile.Cluster) (files map[string]string, text string, err error) {
+// deploy is the deploy.yaml of a new cluster, with the files that it names, which are to be in a directory, or all that
+// is wrong.
+func (s *Server) deploy(c profile.Cluster, dir string) (files map[string]string, text string, err error) {
 	list := s.Rules.Create(c)
 	files = map[string]string{}
-	dir := s.Runs.Dir(filepath.Base(filepath.Clean("/" + c.Name)))
 	keep := func(name, text string) string {
 		if text == "" {
 			return ""
@@ -157,6 +159,11 @@ func (s *Server) deploy(c profile.Cluster) (files map[string]string, text string
 	}
 	paths := profile.Files{Key: keep("ssh-key", c.SSH.Key), Password: keep("ssh-password", c.SSH.Password),
 		SudoPassword: keep("sudo-password", c.SSH.SudoPassword), KnownHosts: keep("known_hosts", c.SSH.KnownHosts)}
+	for i, r := range c.Registries {
+		at := "registry-" + strconv.Itoa(i+1) + "-"
+		paths.Registries = append(paths.Registries, profile.RegistryFiles{
+			Password: keep(at+"password", r.Password), CA: keep(at+"ca.crt", r.CA)})
+	}
 	yaml, more, err := profile.Deploy(c, paths, filepath.Join(dir, "deploy.yaml"))
 	if err != nil {
 		return nil, "", err
@@ -213,10 +220,15 @@ func (s *Server) begin(
 	}
 	p, err := o.parameters()
 	if err == nil && more != nil {
-		err = more(&p)
+		if err = s.Manager.Possible(ctx, name, k, revision); err == nil {
+			err = more(&p)
+		}
 	}
 	if err == nil {
 		err = p.Valid(k)
+	}
+	if err == nil {
+		err = s.trusted(ctx, name, p)
 	}
 	if err != nil {
 		return nil, err

@@ -77,13 +77,17 @@ func (s *Server) operations(api huma.API) {
 	add(s, api, route[actInput]{post("take-snapshot", "snapshots", "Take a snapshot of etcd"), access.Operate, name},
 		simple(manager.Snapshot))
 	add(s, api, route[actInput]{post("continue-cluster", "continue", "Continue what failed or was canceled"),
-		access.Operate, name}, s.carryOn)
+		access.Operate, name}, s.carryOn, func(i *actInput) (string, string) {
+		v, _ := s.Manager.Cluster(i.Cluster) // the kind that is continued now; "": the server connects again
+		return "", string(v.Continued())
+	})
 	add(s, api, route[cancelInput]{post("cancel-cluster", "cancel", "Cancel what is going on"), access.Operate,
 		func(i *cancelInput) string { return i.Cluster }}, s.cancel)
 	add(s, api, route[upgradeInput]{post("upgrade-cluster", "upgrade", "Upgrade Kubernetes, or revert that"),
 		access.Operate, func(i *upgradeInput) string { return i.Cluster }}, s.upgrade)
 	add(s, api, route[restoreInput]{post("restore-snapshot", "restore", "Restore a snapshot of etcd"),
-		access.Administer, func(i *restoreInput) string { return i.Cluster }}, s.restore)
+		access.Administer, func(i *restoreInput) string { return i.Cluster }}, s.restore,
+		func(i *restoreInput) (string, string) { return "", i.Body.Snapshot })
 	add(s, api, route[InCluster]{huma.Operation{OperationID: "list-snapshots", Method: "GET",
 		Path: "/clusters/{cluster}/snapshots", Summary: "List the snapshots of etcd", Tags: []string{"operations"}},
 		access.View, (*InCluster).name}, s.snapshots)
@@ -116,6 +120,11 @@ func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (
 		p = runs.Over(v.Failed, p)
 		if err := p.Valid(v.Continued()); err != nil {
 			return nil, err
+		}
+		if o.Unsigned {
+			if err := s.privileged(ctx, in.Cluster); err != nil {
+				return nil, err
+			}
 		}
 		if q.Request, err = raw(p); err != nil {
 			return nil, err

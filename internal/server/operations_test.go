@@ -1,6 +1,10 @@
 package server
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -61,5 +65,75 @@ func TestTyposBeginNothing(t *testing.T) {
 		"usage.on-failure")
 	if v, _ := s.m.Cluster("one"); v.State != "Running" || s.world.Newest("one") != newest {
 		t.Errorf("%+v", v)
+	}
+}
+
+// What goes beyond the work of an operator needs an administrator.
+func TestWhatOperatorsMayNot(t *testing.T) {
+	s := begin(t)
+	s.running()
+	here := filepath.Join(s.bundles, "a.tar.gz")
+	for _, c := range []struct{ path, body string }{
+		{"renew", `{"allow_unsigned":true}`}, {"upgrade", `{"bundles":["/srv/a.tar.gz"]}`},
+		{"upgrade", `{"bundles":["` + s.bundles + `/../a.tar.gz"]}`}, {"backups", `{"passphrase":"x","keep":1}`},
+		{"continue", `{"allow_unsigned":true}`},
+	} {
+		s.want(s.call("otto", "POST", "/api/v1/clusters/one/"+c.path, c.body), 403, "access.denied")
+	}
+	newest := s.world.Newest("one")
+	s.want(s.call("otto", "POST", "/api/v1/clusters/one/backups", `{"passphrase":"x","keep":14}`), 202, "")
+	s.reach("Running", func() bool { return s.world.Newest("one") != newest })
+	s.world.Newest("one").Finish(nil)
+	s.reach("Running", func() bool { v, _ := s.m.Cluster("one"); return v.Operation == nil })
+	s.want(s.call("otto", "POST", "/api/v1/clusters/one/upgrade", `{"bundles":["`+here+`"]}`), 202, "")
+}
+
+// Everything that is asked for is written down with what it is about, also what is refused.
+func TestTheAuditSaysWhatItWasAbout(t *testing.T) {
+	s := begin(t)
+	s.running()
+	s.want(s.call("ann", "POST", "/api/v1/clusters/one/restore", `{"snapshot":"s.db"}`), 404, "api.no-snapshot")
+	s.want(s.call("vera", "POST", "/api/v1/clusters/one/renew", ""), 403, "access.denied")
+	s.want(s.call("vera", "GET", "/api/v1/clusters/one/kubeconfig", ""), 403, "access.denied")
+	s.want(s.call("otto", "POST", "/api/v1/clusters/one/runs/r1/decisions", `{"step":"s1","decision":"skip"}`), 404,
+		"usage.no-run")
+	s.fails(manager.Renew)
+	s.want(s.call("otto", "POST", "/api/v1/clusters/one/continue", ""), 202, "")
+	s.want(s.call("ann", "DELETE", "/api/v1/clusters/one?machines=keep", ""), 409, "manager.busy")
+	s.rights.mu.Lock()
+	defer s.rights.mu.Unlock()
+	var got []string
+	for _, e := range s.rights.entries {
+		got = append(got, strings.Join([]string{e.Caller.Name, e.Action, e.Cluster, e.Target}, " "))
+	}
+	for _, want := range []string{"ann create-cluster one ", "ann restore-snapshot one s.db",
+		"vera renew-certificates one ", "vera get-admin-kubeconfig one ", "otto decide one skip s1 in r1",
+		"otto continue-cluster one renew",
+		"ann delete-cluster one machines=keep"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+}
+
+// Secrets of registries are in files that only root can read, and in no record.
+func TestSecretsOfRegistries(t *testing.T) {
+	s := begin(t)
+	s.want(s.call("ann", "POST", "/api/v1/clusters",
+		`{"registries":[{"host":"r.example:5000","username":"eggo","password":"swordfish"}],`+oneCluster[1:]), 202, "")
+	file := filepath.Join(s.data, "clusters", "one", "registry-1-password")
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+	v, err := s.m.Cluster("one")
+	if err != nil || strings.Contains(string(v.Wanted), "swordfish") || !strings.Contains(string(v.Wanted), file) {
+		t.Errorf("%s %v", v.Wanted, err)
+	}
+	a := s.want(s.call("ann", "POST", "/api/v1/clusters", strings.Replace(`{"settings":{"eggo.registries":
+		"{r: {username: a, password: swordfish}}","eggo.password-from":"file:/etc/shadow"},`+oneCluster[1:], `"one"`,
+		`"two"`, 1)), 422, "api.invalid")
+	if strings.Contains(a.text, "swordfish") {
+		t.Error(a.text)
 	}
 }

@@ -69,7 +69,8 @@ type PlannedNode struct {
 type planInput struct {
 	InCluster
 	Body struct {
-		Nodes []profile.Node `json:"nodes,omitempty" maxItems:"1000" doc:"The nodes that the cluster would have; none: those that it has."`
+		Nodes   []profile.Node    `json:"nodes,omitempty" maxItems:"1000" doc:"The nodes that the cluster would have; none: those that it has."`
+		Secrets map[string]string `json:"secrets,omitempty" doc:"password, sudo: what deploy.yaml says is asked for."`
 	}
 }
 
@@ -105,7 +106,7 @@ func (s *Server) reads(api huma.API) {
 	add(s, api, route[InCluster]{op("list-nodes", "GET", "/clusters/{cluster}/nodes", "List the nodes"), access.View,
 		(*InCluster).name}, s.nodes)
 	add(s, api, route[checkInput]{op("check", "POST", "/check", "Check machines before there is a cluster"),
-		access.Administer, nil}, s.check)
+		access.Administer, nil}, s.check, func(i *checkInput) (string, string) { return i.Body.Name, "" })
 	add(s, api, route[planInput]{op("plan", "POST", "/clusters/{cluster}/plan", "What a change of the nodes would do"),
 		access.Operate, func(i *planInput) string { return i.Cluster }}, s.plan)
 	add(s, api, route[struct{}]{op("list-bundles", "GET", "/bundles", "List the bundles of this host"), access.Enter,
@@ -194,40 +195,35 @@ func (s *Server) check(ctx context.Context, _ access.Caller, in *checkInput) (*c
 		return nil, event.NewFault(event.ClassFailed, "state.write", err)
 	}
 	defer os.RemoveAll(dir)
-	files, _, err := s.deploy(c)
+	files, yaml, err := s.deploy(c, dir)
 	if err != nil {
 		return nil, err
-	}
-	paths := profile.Files{}
-	for name, to := range map[string]*string{"ssh-key": &paths.Key, "ssh-password": &paths.Password,
-		"sudo-password": &paths.SudoPassword, "known_hosts": &paths.KnownHosts} {
-		if text, is := files[name]; is {
-			*to = filepath.Join(dir, name)
-			if err := os.WriteFile(*to, []byte(text), 0o600); err != nil {
-				return nil, event.NewFault(event.ClassFailed, "state.write", err)
-			}
-		}
 	}
 	file := filepath.Join(dir, "deploy.yaml")
-	yaml, list, err := profile.Deploy(c, paths, file)
-	if err == nil {
-		err = findings(list)
-	}
-	if err == nil {
-		err = os.WriteFile(file, yaml, 0o600)
-	}
-	if err != nil {
-		return nil, err
+	files["deploy.yaml"] = yaml
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return nil, event.NewFault(event.ClassFailed, "state.write", err)
+		}
 	}
 	common := request.OfFile(file)
-	common.Trust.AllowUnsigned = in.Body.Options.Unsigned
-	res, err := operation.Preflight(ctx, common, s.Deps())
+	common.Trust.AllowUnsigned, common.HostKeys = in.Body.Options.Unsigned, in.Body.Options.HostKeys
+	res, err := operation.Preflight(ctx, common, s.asking(in.Body.Options.Secrets))
 	if f := event.AsFault(err); f != nil && (res == nil || f.Class != event.ClassPreflight) {
 		return nil, err
 	}
 	out := &checkOutput{}
 	out.Body.OK, out.Body.Findings, out.Body.Nodes = err == nil, s.findings(ctx, res.Findings), res.Machines
 	return out, nil
+}
+
+// asking are the dependencies of an operation that is told secrets, and keeps none.
+func (s *Server) asking(secrets map[string]string) operation.Deps {
+	d := s.Deps()
+	if s.Asker != nil {
+		d.Asker = s.Asker(secrets)
+	}
+	return d
 }
 
 func (s *Server) findings(ctx context.Context, list []event.Finding) []Finding {
@@ -263,7 +259,7 @@ func (s *Server) plan(ctx context.Context, _ access.Caller, in *planInput) (*pla
 			q = next
 		}
 	}
-	res, err := operation.Plan(ctx, q, s.Deps())
+	res, err := operation.Plan(ctx, q, s.asking(in.Body.Secrets))
 	if res == nil {
 		return nil, err
 	}

@@ -3,8 +3,10 @@ package server
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +22,8 @@ const (
 )
 
 // replies are the answers to requests with an Idempotency-Key: who sends one again, because the answer did not come,
-// gets the same answer, and nothing is done twice. Only what began something is kept; it holds no secret.
+// gets the same answer, and nothing is done twice. Only what succeeded is kept, and of an answer with a secret only
+// that it was given.
 type replies struct {
 	mu    sync.Mutex
 	known map[replyKey]*reply
@@ -55,7 +58,7 @@ func (s *replies) once(next http.Handler) http.Handler {
 			problem.Write(w, r, event.NewFault(event.ClassUsage, "api.request", err, "why", "body"))
 			return
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.Body = &whole{bytes.NewReader(body), http.NewResponseController(w)}
 		mine := &reply{at: time.Now(), digest: sha256.Sum256(body), done: make(chan struct{})}
 		k := replyKey{who.ID, r.Method, r.URL.RequestURI(), key}
 		have := s.enter(k, mine)
@@ -65,8 +68,11 @@ func (s *replies) once(next http.Handler) http.Handler {
 		}
 		out := &recorder{ResponseWriter: w}
 		defer func() { // also when a route panics
-			if out.status == http.StatusAccepted {
+			if success(out.status) {
 				mine.status, mine.header, mine.body = out.status, w.Header().Clone(), out.body.Bytes()
+				if secret(r.URL.Path) {
+					mine.header, mine.body = nil, nil
+				}
 			} else {
 				s.mu.Lock()
 				delete(s.known, k)
@@ -85,17 +91,67 @@ func (s *replies) enter(k replyKey, mine *reply) *reply {
 	if s.known == nil {
 		s.known = map[replyKey]*reply{}
 	}
+	oldest, at := replyKey{}, time.Time{}
 	for old, r := range s.known {
-		if time.Since(r.at) > keepReplies || len(s.known) >= mostReplies {
+		if !r.over() {
+			continue
+		}
+		if time.Since(r.at) > keepReplies {
 			delete(s.known, old)
+		} else if at.IsZero() || r.at.Before(at) {
+			oldest, at = old, r.at
 		}
 	}
 	if have := s.known[k]; have != nil {
 		return have
 	}
+	if len(s.known) >= mostReplies {
+		delete(s.known, oldest)
+	}
 	s.known[k] = mine
 	return nil
 }
+
+// over says whether the request was answered.
+func (r *reply) over() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func success(status int) bool { return status >= 200 && status < 300 }
+
+// secret says whether the answer of a route holds one.
+func secret(path string) bool {
+	for _, end := range []string{"/tokens", "/kubeconfig", "/login"} {
+		if strings.HasSuffix(path, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// whole is a body that was read before. Whoever sets a time limit for reading it has none left at its end: the
+// connection is read on, to see that the client is there.
+type whole struct {
+	*bytes.Reader
+	control *http.ResponseController
+}
+
+// Read implements io.Reader.
+func (b *whole) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if errors.Is(err, io.EOF) {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *whole) Close() error { return nil }
 
 // again gives the answer of before.
 func (s *replies) again(w http.ResponseWriter, r *http.Request, have, now *reply) {
@@ -110,6 +166,10 @@ func (s *replies) again(w http.ResponseWriter, r *http.Request, have, now *reply
 	}
 	if have.status == 0 {
 		problem.Write(w, r, event.NewFault(event.ClassLocked, "api.again", nil))
+		return
+	}
+	if have.header == nil {
+		problem.Write(w, r, event.NewFault(event.ClassLocked, "api.once", nil))
 		return
 	}
 	for name, values := range have.header {
@@ -137,7 +197,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	if r.status == http.StatusAccepted {
+	if success(r.status) {
 		r.body.Write(p)
 	}
 	return r.ResponseWriter.Write(p)

@@ -102,7 +102,10 @@ func (s *Server) runs(api huma.API) {
 		"Follow a run: server-sent events, a WebSocket, or lines of JSON"), access.View,
 		func(i *eventsInput) string { return i.Cluster }}, s.follow)
 	add(s, api, route[decisionInput]{op("decide", "POST", of+"/{run}/decisions", "Decide about a step that failed"),
-		access.Operate, func(i *decisionInput) string { return i.Cluster }}, s.decide)
+		access.Operate, func(i *decisionInput) string { return i.Cluster }}, s.decide,
+		func(i *decisionInput) (string, string) {
+			return "", i.Body.Decision + " " + i.Body.Step + " in " + i.Run
+		})
 	add(s, api, route[changesInput]{op("follow-clusters", "GET", "/events", "Follow the states of the clusters"),
 		access.Enter, nil}, s.changes)
 }
@@ -193,7 +196,11 @@ func (s *Server) follow(ctx context.Context, _ access.Caller, in *eventsInput) (
 		stop()
 		return nil, err
 	}
-	return stream(stop, func(ctx context.Context) iter.Seq2[line, error] {
+	may := func(ctx context.Context) error {
+		_, err := access.Check(ctx, s.Access, access.View, in.Cluster)
+		return err
+	}
+	return stream(stop, may, func(ctx context.Context) iter.Seq2[line, error] {
 		return func(yield func(line, error) bool) {
 			for rec, err := range h.Events(ctx, first(in.From, in.Last)) {
 				var text []byte
@@ -210,7 +217,11 @@ func (s *Server) follow(ctx context.Context, _ access.Caller, in *eventsInput) (
 
 // changes gives the changes of the clusters that the caller may see.
 func (s *Server) changes(_ context.Context, who access.Caller, in *changesInput) (*huma.StreamResponse, error) {
-	return stream(func() {}, func(ctx context.Context) iter.Seq2[line, error] {
+	may := func(ctx context.Context) error { // what is sent is asked about one by one
+		_, err := s.Access.RoleOf(ctx, who, "")
+		return err
+	}
+	return stream(func() {}, may, func(ctx context.Context) iter.Seq2[line, error] {
 		return func(yield func(line, error) bool) {
 			for after := max(first(in.From, in.Last), 1) - 1; ; {
 				list, err := s.Manager.Changes(ctx, after)
@@ -236,16 +247,18 @@ func (s *Server) changes(_ context.Context, who access.Caller, in *changesInput)
 	}), nil
 }
 
-// stream sends lines as the caller wants them: by a WebSocket, as server-sent events, or one after the other. done is
-// called at the end.
-func stream(done func(), lines func(context.Context) iter.Seq2[line, error]) *huma.StreamResponse {
+// stream sends lines as the caller wants them: by a WebSocket, as server-sent events, or one after the other, for as
+// long as he may see them. done is called at the end.
+func stream(
+	done func(), may func(context.Context) error, lines func(context.Context) iter.Seq2[line, error],
+) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		defer done()
 		r, w := humago.Unwrap(hc)
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-			bySocket(ctx, w, r, lines(ctx))
+			bySocket(ctx, w, r, may, lines(ctx))
 			return
 		}
 		events := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
@@ -275,17 +288,28 @@ func stream(done func(), lines func(context.Context) iter.Seq2[line, error]) *hu
 			if events {
 				return send(": \n\n")
 			}
-			return nil
+			return send("\n") // no value, and a sign of life
 		}
-		if pump(ctx, cancel, lines(ctx), send1, idle) == nil && events {
+		if pump(ctx, cancel, lines(ctx), asking(ctx, may, send1), idle, may) == nil && events {
 			_ = send("event: end\ndata: {}\n\n")
 		}
 	}}
 }
 
-// pump sends lines as they come, and a sign of life when none does.
+// asking has a line sent to who may see it: access knows that for some seconds without asking its database.
+func asking(ctx context.Context, may func(context.Context) error, send func(line) error) func(line) error {
+	return func(l line) error {
+		if err := may(ctx); err != nil {
+			return err
+		}
+		return send(l)
+	}
+}
+
+// pump sends lines as they come, and a sign of life when none does, until the caller may not see them any more.
 func pump(
 	ctx context.Context, cancel func(), lines iter.Seq2[line, error], send func(line) error, idle func() error,
+	may func(context.Context) error,
 ) error {
 	come := make(chan line)
 	go func() {
@@ -318,7 +342,9 @@ func pump(
 			}
 			err = send(l)
 		case <-alive.C:
-			err = idle()
+			if err = may(ctx); err == nil {
+				err = idle()
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -329,7 +355,10 @@ func pump(
 }
 
 // bySocket sends lines by a WebSocket, a message for each. A page of another origin is refused.
-func bySocket(ctx context.Context, w http.ResponseWriter, r *http.Request, lines iter.Seq2[line, error]) {
+func bySocket(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, may func(context.Context) error,
+	lines iter.Seq2[line, error],
+) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	c, err := websocket.Accept(w, r, nil)
 	if err != nil {
@@ -343,9 +372,9 @@ func bySocket(ctx context.Context, w http.ResponseWriter, r *http.Request, lines
 		defer cancel()
 		return do(ctx)
 	}
-	err = pump(ctx, cancel, lines, func(l line) error {
+	err = pump(ctx, cancel, lines, asking(ctx, may, func(l line) error {
 		return within(func(ctx context.Context) error { return c.Write(ctx, websocket.MessageText, l.text) })
-	}, func() error { return within(c.Ping) })
+	}), func() error { return within(c.Ping) }, may)
 	if err == nil {
 		_ = c.Close(websocket.StatusNormalClosure, "end")
 	}

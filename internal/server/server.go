@@ -3,9 +3,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -38,7 +40,10 @@ type Options struct {
 	Access  access.Control
 	Rules   profile.Rules
 	// Deps are those of operations that change nothing, in this process.
-	Deps    func() operation.Deps
+	Deps func() operation.Deps
+	// Asker answers the questions of such an operation with secrets that a request has; nil: nobody does.
+	Asker   func(secrets map[string]string) operation.Asker
+	Keep    int    // backups of each cluster by the server's plan; 0: all
 	Bundles string // the directory of bundles
 	Version string
 	// More adds the routes of others, such as those of accounts; nil: none.
@@ -120,8 +125,13 @@ type route[I any] struct {
 	cluster func(*I) string // nil: all of them
 }
 
-// add adds a route. Whoever calls it is asked about first; a change is written down before it is made.
-func add[I, O any](s *Server, api huma.API, r route[I], do func(context.Context, access.Caller, *I) (*O, error)) {
+// add adds a route. Whoever calls it is asked about first; a change is written down before it is made, and so is one
+// that is refused. about is what the audit log has of a request besides: another cluster, and what it is about.
+func add[I, O any](
+	s *Server, api huma.API, r route[I], do func(context.Context, access.Caller, *I) (*O, error),
+	about ...func(*I) (cluster, target string),
+) {
+	recorded := r.Method != http.MethodGet || r.may == access.Administer // who reads a secret is written down, too
 	if r.Method != http.MethodGet {
 		r.MaxBodyBytes, r.BodyReadTimeout = maxBody, readIn
 	}
@@ -133,18 +143,41 @@ func add[I, O any](s *Server, api huma.API, r route[I], do func(context.Context,
 			name = r.cluster(in)
 		}
 		who, err := access.Check(ctx, s.Access, r.may, name)
+		if known, is := access.From(ctx); recorded && is { // also what is refused
+			entry := access.Entry{At: time.Now(), Caller: known, Address: address(ctx), Action: r.OperationID,
+				Cluster: name}
+			for _, of := range about {
+				cluster, target := of(in)
+				entry.Cluster, entry.Target = cmp.Or(name, cluster), event.Clean(target)
+			}
+			if bad := s.Access.Record(ctx, entry); bad != nil && err == nil {
+				return nil, bad
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
-		if r.Method != http.MethodGet {
-			entry := access.Entry{At: time.Now(), Caller: who, Address: address(ctx), Action: r.OperationID,
-				Cluster: name}
-			if err := s.Access.Record(ctx, entry); err != nil {
-				return nil, err
-			}
-		}
 		return do(ctx, who, in)
 	}))
+}
+
+// privileged refuses who is no administrator of a cluster.
+func (s *Server) privileged(ctx context.Context, cluster string) error {
+	_, err := access.Check(ctx, s.Access, access.Administer, cluster)
+	return err
+}
+
+// trusted refuses who is no administrator and asks for more than an operator may: bundles without a signature, bundles
+// from elsewhere, and fewer backups than the server's plan keeps.
+func (s *Server) trusted(ctx context.Context, cluster string, p runs.Parameters) error {
+	fewer := p.Keep > 0 && (s.Keep == 0 || p.Keep < s.Keep)
+	elsewhere := slices.ContainsFunc(p.Bundles, func(b string) bool {
+		return filepath.Dir(filepath.Clean(b)) != filepath.Clean(s.Bundles)
+	})
+	if p.Unsigned || fewer || elsewhere {
+		return s.privileged(ctx, cluster)
+	}
+	return nil
 }
 
 // findings are what is wrong with a request, as an error.

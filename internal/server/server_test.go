@@ -59,13 +59,14 @@ func (r *rights) Record(_ context.Context, e access.Entry) error {
 
 // site is a server over a world without machines.
 type site struct {
-	t      *testing.T
-	url    string
-	world  *managertest.World
-	rights *rights
-	data   string
-	root   string // the state directory
-	m      *manager.Manager
+	t       *testing.T
+	url     string
+	world   *managertest.World
+	rights  *rights
+	data    string
+	root    string // the state directory
+	bundles string
+	m       *manager.Manager
 }
 
 func begin(t *testing.T) *site {
@@ -79,9 +80,10 @@ func begin(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	s.m, s.root = m, root
+	s.m, s.root, s.bundles = m, root, t.TempDir()
 	d := local.Deps(local.Options{Root: root})
-	srv := httptest.NewServer(New(Options{Manager: m, Access: s.rights, Version: "v1", Bundles: t.TempDir(),
+	srv := httptest.NewServer(New(Options{Manager: m, Access: s.rights, Version: "v1", Bundles: s.bundles,
+		Keep: 14,
 		Runs: runs.New(runs.Options{Root: root, Data: s.data}), Deps: func() operation.Deps { return d }}))
 	t.Cleanup(func() { m.Close(); srv.CloseClientConnections(); srv.Close() })
 	s.url = srv.URL
