@@ -50,13 +50,13 @@ func TestBackups(t *testing.T) {
 	if strings.Contains(a.text, "HUNTER2") {
 		t.Error(a.text)
 	}
-	a = s.want(s.call("otto", "POST", all, `{"passphrase":"hunter2","keep":3}`), 202, "")
+	a = s.want(s.call("otto", "POST", all, `{"passphrase":"hunter2","keep":30}`), 202, "")
 	if o, _ := a.body["operation"].(map[string]any); o["kind"] != "backup" || a.body["state"] != "Running" {
 		t.Error(a.text)
 	}
 	s.reach("Running", func() bool { return s.m.Clusters()[0].Operation.Run() != "" })
 	if v, _ := s.m.Cluster("one"); strings.Contains(string(v.Operation.Request), "hunter2") ||
-		!strings.Contains(string(v.Operation.Request), `"keep":3`) {
+		!strings.Contains(string(v.Operation.Request), `"keep":30`) {
 		t.Error(string(v.Operation.Request))
 	}
 	s.world.Newest("one").Finish(nil)
