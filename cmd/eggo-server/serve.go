@@ -130,8 +130,9 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		return err
 	}
 	defer m.Close()
-	defer lookAfter(ctx, &upkeep.Upkeep{Plan: o.upkeep, Clusters: recorded{m, accounts}, Files: runner, Clock: clock{},
-		Report: report})()
+	due := &upkeep.Upkeep{Plan: o.upkeep, Clusters: recorded{m, accounts}, Files: runner, Clock: clock{},
+		Report: report}
+	defer lookAfter(ctx, due)()
 	shared := deps(o.state) // connections are counted over all
 	rules := profile.Rules{Shared: o.shared, Own: own()}
 	site, err := page.New(page.Options{Rules: rules, Access: accounts, Dir: runner.Dir, Usual: runner.Usual,
@@ -157,11 +158,16 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	scheme := map[bool]string{true: "http", false: "https"}[certs == nil]
-	fmt.Fprintln(env.Stdout, env.P.T("server.listening", "url", scheme+"://"+listener.Addr().String()))
-	if needed {
-		fmt.Fprintln(env.Stdout, env.P.T("server.setup", "file", filepath.Join(o.data, setupToken)))
-	}
+	announce(env, scheme+"://"+listener.Addr().String(), filepath.Join(o.data, setupToken), needed)
 	return answer(ctx, env, listener, withProvider(identity, accounts, handler), log)
+}
+
+// announce says where the server is, and with what the first administrator is made if there is none.
+func announce(env *environment, url, token string, needed bool) {
+	fmt.Fprintln(env.Stdout, env.P.T("server.listening", "url", url))
+	if needed {
+		fmt.Fprintln(env.Stdout, env.P.T("server.setup", "file", token))
+	}
 }
 
 // lookAfter has what is due begun, until the function returned is called.
