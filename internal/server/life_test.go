@@ -2,8 +2,6 @@ package server
 
 import (
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -12,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
@@ -81,25 +77,6 @@ func TestBackups(t *testing.T) {
 	}
 	if v, _ := s.m.Cluster("one"); v.State != "Running" || v.Operation != nil {
 		t.Errorf("%+v", v)
-	}
-}
-
-// slow is a client's connection whose answer ends when it is told.
-type slow struct {
-	http.ResponseWriter
-	until time.Time
-}
-
-func (s *slow) SetWriteDeadline(t time.Time) error { s.until = t; return nil }
-
-// To decrypt a backup and to restore it takes longer than an answer may.
-func TestABackupHasTheTimeThatItTakes(t *testing.T) {
-	w := &slow{ResponseWriter: httptest.NewRecorder()}
-	r := httptest.NewRequestWithContext(t.Context(), "POST", "/", nil)
-	called := false
-	patient(humago.NewContext(&huma.Operation{}, r, w), func(huma.Context) { called = true })
-	if !called || time.Until(w.until) < openIn/2 {
-		t.Error(called, w.until)
 	}
 }
 
