@@ -177,7 +177,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	logged(t, r, "backup", started, event.RunEnded{Outcome: event.OK})
-	if f := find(); f.Kind != manager.Backup || f.Fault != nil || f.Before.Code != "run.failed" {
+	if f := find(); f.Kind != manager.Backup || f.Fault != nil || f.Before.Fault.Code != "run.failed" {
 		t.Errorf("a backup hides what failed: %+v", f)
 	}
 	some := started

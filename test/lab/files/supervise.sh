@@ -66,7 +66,8 @@ enter() {
 	done
 } 2>>"$dir/console.log"
 
-binds=
+# a kernel has /sys/fs/bpf, and nspawn leaves it out: network plugins look for the directory
+binds=--tmpfs=/sys/fs/bpf
 for dev in /dev/kmsg /dev/fuse; do
 	[ -e $dev ] && binds="$binds --bind=$dev"
 done
