@@ -45,6 +45,10 @@ func completions(env *environment) cli.Values {
 		"--passphrase-from": cli.Words("prompt", "env:", "file:"), "--identity": cli.Files(), "--recipient": nothing(),
 		"--dir": cli.Dirs(), "--keep": cli.Words("7", "14", "30"),
 		"backup verify": cli.Files("age"), "backup restore": cli.Files("age"),
+		"import": nothing(), "import --id": nothing(), "--user": nothing(), "--key": cli.Files(),
+		"--password-from":      cli.Words("prompt", "env:", "file:"),
+		"--sudo-password-from": cli.Words("prompt", "env:", "file:"), "--from-eggo": cli.Dirs(),
+		"--amd64-bundle": cli.Files("gz"), "--arm64-bundle": cli.Files("gz"),
 		"signers add": cli.Files(), "signers add --identity": nothing(), "signers remove": cli.First(k.signers),
 
 		"template --user": nothing(), "template --password": nothing(),

@@ -16,6 +16,7 @@ func verbs(env *environment) []*cobra.Command {
 		newDemoCmd(env),
 		newEtcdCmd(env),
 		newBackupCmd(env),
+		newImportCmd(env),
 		newResumeCmd(env),
 		newListCmd(env),
 		newStatusCmd(env),

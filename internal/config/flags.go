@@ -291,3 +291,30 @@ func KnownFlag(component, flag string) bool {
 	_, ok := flagsOf(component)[flag]
 	return ok
 }
+
+// RefusesFlag says whether config-extra-args may not have the flag with this value, as one of etcd's variables or of a
+// component's flags.
+func RefusesFlag(component, name, value string) bool {
+	r := ruleFlag
+	if component == "etcd" {
+		r = ruleEnvName
+	}
+	if !r.ok(name) {
+		return true
+	}
+	if _, is := owned(component, name); is {
+		return true
+	}
+	code, _, _ := checkFlag(component, name, value)
+	return code != ""
+}
+
+// ProxyFlag is the flag that stands for a field of kube-proxy's configuration; "" when there is none.
+func ProxyFlag(path string) string {
+	for flag, field := range proxyFields {
+		if field == path {
+			return flag
+		}
+	}
+	return ""
+}

@@ -105,6 +105,14 @@ type Call struct {
 	Passphrase string   `json:"passphrase_from,omitempty"` // where it is
 	Recipients []string `json:"recipients,omitempty"`
 
+	// Of an import.
+	EggoDir string `json:"eggo_dir,omitempty"`
+	User    string `json:"user,omitempty"`
+	Key     string `json:"key,omitempty"`
+	// PasswordFrom and SudoFrom say where the secrets are.
+	PasswordFrom string `json:"password_from,omitempty"`
+	SudoFrom     string `json:"sudo_password_from,omitempty"`
+
 	Limit         []string `json:"limit,omitempty"`
 	HostKeys      string   `json:"host_keys,omitempty"`
 	OnFailure     string   `json:"on_failure,omitempty"`

@@ -59,7 +59,7 @@ func prepare(ctx context.Context, q request.Request, d Deps) (*prepared, error) 
 // private asks for the passwords of private registries and reads their CAs, where nodes may be given them.
 func (p *prepared) private(ctx context.Context) error {
 	switch q := p.request.(type) {
-	case request.Cleanup, request.Snapshot:
+	case request.Cleanup, request.Snapshot, request.Import:
 		return nil
 	case request.Backup:
 		seal, err := lockOf(ctx, q, p.deps.Asker)
@@ -313,6 +313,8 @@ func (p *prepared) shape(ctx context.Context) (*work, error) {
 		return p.back()
 	case request.Backup:
 		return p.backup(q)
+	case request.Import:
+		return p.imports(), nil
 	}
 	return nil, event.NewFault(event.ClassFailed, "internal", nil)
 }

@@ -200,7 +200,10 @@ func (s *source) absolute() ([]byte, error) {
 // call is the source as a command names it.
 func (s *source) call(c event.Call) event.Call {
 	c.Cluster, c.File = "", s.file
-	if s.file == s.own {
+	switch {
+	case c.EggoDir != "": // which has the cluster's name
+		c.File = ""
+	case s.file == s.own, c.Verb == string(request.VerbImport):
 		c.Cluster, c.File = s.cluster.Name, ""
 	}
 	return c

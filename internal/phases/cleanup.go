@@ -62,7 +62,7 @@ func (r *run) cleanAll(b *plan.Builder, cl *cleanup.Cleanup, needs func(config.N
 // cleaning is what takes back what was made on the nodes.
 func (r *run) cleaning(purge bool) *cleanup.Cleanup {
 	return &cleanup.Cleanup{Nodes: r.Nodes, Purge: purge, StopWorkloads: r.driver.StopAll() + r.runtimes.StopPods(),
-		Snapshot: r.etcd.Snapshots.BeforeLoss}
+		Trees: r.ownTrees, Snapshot: r.etcd.Snapshots.BeforeLoss}
 }
 
 // cleanAround is the cleanup of a node, and the scripts of deploy.yaml around it.

@@ -36,6 +36,9 @@ func TestACommandLosesNoFlag(t *testing.T) {
 			here, "eggo-tui delete --id c w1 192.0.2.5 --drain-timeout 10m0s --purge --force"},
 		{request.Delete{Names: []string{"w1"}, Drain: request.DrainTimeout}, at,
 			"eggo-tui delete --id c w1 --state-dir '/srv/my state'"},
+		{request.Import{Node: "192.0.2.11", Login: request.Login{User: "ops", Key: "/k"}, Port: 2222,
+			Sudo: "prompt"}, here, "eggo-tui import --id c --port 2222 192.0.2.11 --user ops --key /k" +
+			" --sudo-password-from prompt"},
 		{request.Join{Nodes: []config.Node{node}}, here,
 			"eggo-tui join --id c --type master,worker --arch arm64 --name w3 --port 2222 192.0.2.5"},
 		{request.Join{Nodes: []config.Node{alike(5, bundle.Etcd), alike(6, bundle.Etcd)}}, here,

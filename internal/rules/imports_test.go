@@ -87,15 +87,16 @@ var dependencies = map[string][]string{
 // import all of them; a new one beneath internal/phases has to be added, which is the moment to think about where it
 // stands.
 var within = map[string][]string{
-	"internal/phases/node":    {},
-	"internal/phases/env":     {"internal/phases/node"},
-	"internal/phases/facts":   {"internal/phases/node"},
-	"internal/phases/layout":  {"internal/phases/node"},
-	"internal/phases/systemd": {},
-	"internal/phases/wait":    {"internal/phases/node"},
-	"internal/phases/plan":    {"internal/phases/wait"},
-	"internal/phases/rolling": {},
-	"internal/phases/nodes":   {"internal/phases/env", "internal/phases/facts", "internal/phases/node"},
+	"internal/phases/node":     {},
+	"internal/phases/env":      {"internal/phases/node"},
+	"internal/phases/facts":    {"internal/phases/node"},
+	"internal/phases/layout":   {"internal/phases/node"},
+	"internal/phases/systemd":  {},
+	"internal/phases/wait":     {"internal/phases/node"},
+	"internal/phases/plan":     {"internal/phases/wait"},
+	"internal/phases/rolling":  {},
+	"internal/phases/takeover": {},
+	"internal/phases/nodes":    {"internal/phases/env", "internal/phases/facts", "internal/phases/node"},
 	"internal/phases/balancer": {"internal/phases/node", "internal/phases/layout", "internal/phases/systemd",
 		"internal/phases/plan", "internal/phases/clients", "internal/phases/env"},
 	"internal/phases/hooks": {"internal/phases/node", "internal/phases/env",
@@ -138,6 +139,7 @@ var within = map[string][]string{
 		"internal/phases/node", "internal/phases/nodes", "internal/phases/objects", "internal/phases/payload",
 		"internal/phases/plan"},
 	"internal/phases/objects":   {"internal/phases/clients"},
+	"internal/phases/foreign":   {"internal/phases/clients", "internal/phases/node", "internal/phases/takeover"},
 	"internal/phases/nodestest": {"internal/phases/facts"},
 	"internal/phases/packages": {"internal/phases/node", "internal/phases/facts", "internal/phases/env",
 		"internal/phases/plan", "internal/phases/nodes", "internal/phases/payload"},
@@ -194,9 +196,10 @@ var only = map[string][]string{
 var onlyWithin = map[string]map[string][]string{
 	"internal/phases": {
 		"k8s.io/": {"internal/phases/addons", "internal/phases/certs", "internal/phases/clients",
-			"internal/phases/drain", "internal/phases/etcd", "internal/phases/join", "internal/phases/objects",
+			"internal/phases/drain", "internal/phases/driver/kubeadm", "internal/phases/etcd",
+			"internal/phases/foreign", "internal/phases/join", "internal/phases/objects",
 			"internal/phases/phasestest", "internal/phases/remove", "internal/phases/status",
-			"internal/phases/upgrade"},
+			"internal/phases/takeover", "internal/phases/upgrade"},
 		"go.etcd.io/": {"internal/phases/clients", "internal/phases/etcd", "internal/phases/phasestest"},
 	},
 }

@@ -44,6 +44,7 @@ func decoders() map[Verb]func([]byte) (Request, error) {
 		VerbDeploy: decode[Deploy], VerbJoin: decode[Join], VerbDelete: decode[Delete], VerbCleanup: decode[Cleanup],
 		VerbRenew: decode[Renew], VerbSnapshot: decode[Snapshot], VerbRestore: decode[Restore],
 		VerbUpgrade: decode[Upgrade], VerbBack: decode[Back], VerbBackup: decode[Backup],
+		VerbImport: decode[Import],
 	}
 }
 

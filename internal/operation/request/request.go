@@ -32,7 +32,7 @@ const (
 // DrainTimeout is how long the eviction of a node's pods may take, unless somebody says otherwise.
 const DrainTimeout = 5 * time.Minute
 
-// Request is one of Deploy, Join, Delete, Cleanup, Renew, Snapshot, Restore, Upgrade, Back and Backup.
+// Request is one of Deploy, Join, Delete, Cleanup, Renew, Snapshot, Restore, Upgrade, Back, Backup and Import.
 type Request interface {
 	Verb() Verb
 	// Base is what all requests have.
@@ -339,6 +339,9 @@ func With(q Request, c Common) Request {
 		q.Common = c
 		return q
 	case Backup:
+		q.Common = c
+		return q
+	case Import:
 		q.Common = c
 		return q
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Cleanup are the steps that take back what was made.
@@ -26,6 +27,8 @@ type Cleanup struct {
 	Purge bool // also the runtime's store and what daemons made by themselves
 	// StopWorkloads is a script that ends all pods, and lets nothing start one again.
 	StopWorkloads string
+	// Trees are the directories that a node of these roles has for the cluster.
+	Trees func(config.Node) []node.Tree
 	// Snapshot saves the data of a member of etcd before they are removed; nil saves nothing.
 	Snapshot func(context.Context, config.Node, *node.Node) error
 }
@@ -138,7 +141,7 @@ func (r *Cleanup) Steps(n config.Node, o Options) []*engine.Step {
 	}, "unit", "file")
 	undone("directories", "tree", "emptied", "dir")
 	needs = slices.Concat(needs, o.Last(needs))
-	forget := add("record", func(ctx context.Context, nd *node.Node, _ []node.Record) error { return nd.Forget(ctx) })
+	forget := add("record", r.forget(n))
 	recorded := forget.When
 	forget.When = func(ctx context.Context) (bool, event.Msg, error) {
 		yes, why, err := recorded(ctx)
@@ -162,6 +165,34 @@ func (r *Cleanup) undo(key string, kinds ...string) func(context.Context, *node.
 		text := event.M("notice.kept", "what", strings.Join(kept, ", "))
 		return r.Emit(event.Notice{Host: nd.Name(), Step: engine.StepID(ctx), Text: text})
 	}
+}
+
+// forget removes the record of a node.
+func (r *Cleanup) forget(n config.Node) func(context.Context, *node.Node, []node.Record) error {
+	return func(ctx context.Context, nd *node.Node, recs []node.Record) error {
+		if err := r.sayImported(ctx, n, nd, recs); err != nil {
+			return err
+		}
+		return nd.Forget(ctx)
+	}
+}
+
+// sayImported says of a node that was imported that what was there before stays: what others have made is not known.
+func (r *Cleanup) sayImported(ctx context.Context, n config.Node, nd *node.Node, recs []node.Record) error {
+	if !slices.ContainsFunc(recs, func(r node.Record) bool { return r.Kind == "imported" }) {
+		return nil
+	}
+	var dirs []string
+	for _, t := range r.Trees(n) {
+		dirs = append(dirs, t.Path)
+	}
+	out, err := nd.Query(ctx, "for p in "+shell.QuoteAll(dirs)+
+		"; do if [ -d \"$p\" ] && [ -n \"$(ls -A \"$p\")\" ]; then printf '%s\\n' \"$p\"; fi; done\n")
+	if err != nil {
+		return err
+	}
+	return r.Emit(event.Notice{Host: nd.Name(), Step: engine.StepID(ctx),
+		Text: event.M("notice.imported", "paths", strings.Join(strings.Fields(out), ", "))})
 }
 
 // purgeNetwork removes the links and chains of kube-proxy, the kubelet, flannel and the CNI by their names; every other

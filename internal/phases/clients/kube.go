@@ -37,12 +37,13 @@ type API struct {
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// newKube makes the clients; the certificate is the admin's. What they send goes through wrap, if it is not nil.
+// newAPI makes the clients; the certificate is the admin's. The server is known by a name that kubeadm gives its
+// certificates, too, unlike 127.0.0.1. What they send goes through wrap, if it is not nil.
 func newAPI(d Dialer, ca, cert, key []byte, wrap transport.WrapperFunc) (*API, error) {
 	cfg := &rest.Config{
 		Host:            "https://127.0.0.1:6443",
 		Dial:            d.Dial,
-		TLSClientConfig: rest.TLSClientConfig{CAData: ca, CertData: cert, KeyData: key},
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca, CertData: cert, KeyData: key, ServerName: "kubernetes"},
 		QPS:             50, Burst: 100,
 		UserAgent:      "eggo",
 		WarningHandler: rest.NoWarnings{},

@@ -440,7 +440,7 @@ func (l *Lab) controllers(a *API) (era string) {
 		if o := a.store[path]; o != nil && l.Nodes[n.Name].active("kubelet.service") {
 			runs := l.Nodes[n.Name].Runs("kubelet.service")
 			runtime, _ := os.ReadFile(l.Nodes[n.Name].State("runtime"))
-			o["status"].(object)["nodeInfo"] = object{"kubeletVersion": versionOf(runs),
+			o["status"].(object)["nodeInfo"] = object{"kubeletVersion": versionOf(runs), "architecture": n.Arch,
 				"containerRuntimeVersion": strings.TrimSpace(string(runtime)) + "://1.2.3"}
 		}
 		if a.store[path] != nil {

@@ -21,6 +21,7 @@ const (
 	PhaseAddons    = "addons"
 	PhaseCheck     = "check"
 	PhaseClean     = "clean"
+	PhaseImport    = "import"
 	PhaseUndo      = "undo" // what a run that failed reverts
 )
 

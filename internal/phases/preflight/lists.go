@@ -12,7 +12,7 @@ import (
 // Deploy is what is checked before nodes are installed, and before the others are brought to what they are without
 // those that leave.
 func Deploy() []Check {
-	return slices.Concat(Machine(), []Check{
+	return slices.Concat([]Check{checkImported()}, Machine(), []Check{
 		checkPrograms(), checkPlaces(), checkAway(),
 		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkRestoring(), checkSeed(),
 		checkFiles(), checkTargets(),
@@ -70,6 +70,14 @@ func Cleanup() []Check {
 	}
 }
 
+// Import is what is checked before a cluster that others have made is taken over.
+func Import() []Check {
+	return []Check{
+		checkAway(), checkArch(), checkSystemd(), checkAddress(), checkClock(), checkRecord(false), checkOtherCluster(),
+		checkImportable(),
+	}
+}
+
 // Remove is what is checked of nodes that leave a cluster, which lives.
 func Remove() []Check {
 	return []Check{
@@ -86,7 +94,7 @@ func RemoveLost() []Check { return append(Remove(), checkLeaveUpgrade()) }
 // longer names would keep the old data, and its API server with it: two clusters of one name.
 func Restore() []Check {
 	return []Check{
-		checkRestoreAway(), checkRestoreDeployed(), checkAuthority(false), checkMember(),
+		checkImported(), checkRestoreAway(), checkRestoreDeployed(), checkAuthority(false), checkMember(),
 		checkDriver(), checkDNSSaved(), checkLost(false), checkSnapshot(),
 	}
 }

@@ -19,7 +19,8 @@ import (
 // lists are those of the package by their names.
 func lists() map[string][]Check {
 	return map[string][]Check{"Deploy": Deploy(), "Machine": Machine(), "Bundle": Bundle(), "Cleanup": Cleanup(),
-		"Remove": Remove(), "Restore": Restore(), "Upgrade": Upgrade(), "Back": Back(), "Same": Same()}
+		"Remove": Remove(), "Restore": Restore(), "Upgrade": Upgrade(), "Back": Back(), "Same": Same(),
+		"Import": Import()}
 }
 
 // source is the text of the package's files by their names, without those of tests.
@@ -187,8 +188,9 @@ func TestEveryCheckHasItsSentences(t *testing.T) {
 	}
 	// What a check finds by itself has a code that it says, and it says none that it does not find.
 	elsewhere := map[string]string{ // with the codes of rules that are not in the check's file
-		"check_record.go": "node.record-format, node.record-unknown", // node.Beyond
-		"check_ours.go":   "preflight.state-elsewhere, state.read",   // authorityFindings
+		"check_record.go":     "node.record-format, node.record-unknown", // node.Beyond
+		"check_ours.go":       "preflight.state-elsewhere, state.read",   // authorityFindings
+		"check_importable.go": "preflight.state-elsewhere, state.read",   // likewise
 	}
 	for name, text := range source(t) {
 		if !strings.HasPrefix(name, "check_") {

@@ -1,11 +1,17 @@
 # Static pods of the kubelet, by the names of their components. Each carries in its environment the revision that it was made with.
 MANIFESTS=/etc/kubernetes/manifests
 ASIDE=/etc/kubernetes/eggo
+# madebefore DIR: on a node that was imported the process is of a pod in the network of the node, which kubeadm made before
+madebefore() {
+  grep -qs '^imported' /var/lib/eggo-node/record && grep -qs kubepods "$1/cgroup" &&
+    [ "$(readlink "$1/ns/net")" = "$(readlink /proc/1/ns/net)" ]
+}
 # pods: a line of each process of such a pod: component, process, revision
 pods() {
   find /proc -mindepth 2 -maxdepth 2 -name exe -path '/proc/[0-9]*' -printf '%h %l\n' 2>/dev/null | while read -r d l; do
     case ${l##*/} in etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kube-proxy) ;; *) continue ;; esac
     v=$(tr '\0' '\n' <"$d/environ" 2>/dev/null | sed -n 's/^EGGO_REVISION=//p')
+    if [ -z "$v" ] && madebefore "$d"; then v=-; fi
     [ -z "$v" ] || printf '%s %s %s\n' "${l##*/}" "${d#/proc/}" "$v"
   done
 }

@@ -1,0 +1,198 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/pki"
+)
+
+// importName is the deploy.yaml of a cluster that is being imported, until preflight has passed.
+const importName = "import.yaml"
+
+// ReadImport reads a cluster that kubeadm has made over one of its control planes, puts what the control host needs of
+// it into the state directory, and gives the request of the run that does the rest. Nodes are only read. found gets
+// what was found; with an error among it nothing is written here either. Who asks again gets the same request.
+func ReadImport(
+	ctx context.Context, q request.ImportRead, d Deps, found func([]event.Finding),
+) (request.Request, error) {
+	if q.Address.Is6() {
+		return nil, event.NewFault(event.ClassUsage, "import.address", nil, "value", q.Address.String())
+	}
+	p, first, err := readOver(ctx, q, d)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	connect := func(ctx context.Context, n config.Node) (node.Host, error) { return p.conns.Dial(ctx, n) }
+	is, err := phases.ReadForeign(ctx, phases.Env{Cluster: p.cluster, Connect: connect, Emit: p.emit,
+		Now: d.clock().Now, StateDir: p.files.Dir()}, first)
+	if err != nil {
+		return nil, err
+	}
+	taken := is.Take(phases.ForeignWanted{Name: q.Cluster, User: p.cluster.SSH.User, Key: p.cluster.SSH.PrivateKeyPath,
+		PasswordFrom: q.Password, SudoPW: q.Sudo, Port: q.Port, Bundles: p.cluster.Source.Bundles})
+	found(taken.Findings)
+	if taken.Refused() {
+		return nil, event.NewFault(event.ClassPreflight, "import.refused", nil)
+	}
+	next := request.Import{Common: request.Common{HostKeys: q.HostKeys}, Node: q.Address.String(), Login: q.Login,
+		Port: q.Port, Password: q.Password, Sudo: q.Sudo}
+	known, err := os.ReadFile(filepath.Join(p.files.Dir(), "known_hosts"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	next.Source, err = placeImport(ctx, d, q.Cluster, phases.ForeignPKI, taken.Text, taken.PKI, known)
+	return next, err
+}
+
+// readOver prepares to reach the control plane: nothing is made.
+func readOver(ctx context.Context, q request.ImportRead, d Deps) (*prepared, config.Node, error) {
+	first := config.Node{Name: q.Address.String(), IP: q.Address, Port: q.Port, Arch: "amd64",
+		Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}
+	draft := config.Draft{
+		Machines: []config.Machine{{Name: "first", IP: q.Address.String(), Roles: first.Roles}},
+		Values: map[string]string{"cluster-id": q.Cluster, "username": q.Login.User, "private-key-path": q.Login.Key,
+			"eggo.password-from": q.Password, "eggo.sudo-password-from": q.Sudo, "eggo.driver": config.DriverKubeadm},
+	}
+	root := d.Store.Where()
+	for arch, key := range map[string]string{"amd64": "package-src.x86src", "arm64": "package-src.armsrc"} {
+		// Without a bundle it is clear where one is looked for: no run needs it before a node is installed.
+		draft.Values[key] = filepath.Join(root, q.Cluster, "bundle-"+arch+".tar.gz")
+		if b := q.Bundles[arch]; b != "" {
+			draft.Values[key] = b
+		}
+	}
+	c, problems, err := draft.Cluster(filepath.Join(root, q.Cluster, importName))
+	if problems.HasErrors() && d.Problems != nil {
+		d.Problems(importName, problems)
+	}
+	if err == nil {
+		err = problems.Err()
+	}
+	if err != nil {
+		return nil, first, err
+	}
+	c.Nodes = []config.Node{first}
+	p := &prepared{deps: d, request: request.Import{Common: request.Common{HostKeys: q.HostKeys}},
+		source: &source{cluster: c, file: filepath.Join(root, q.Cluster, importName), tell: d.Problems}}
+	if p.files, err = d.Store.Copy(ctx, q.Cluster); err != nil {
+		return nil, first, err
+	}
+	if err := p.reach(ctx); err != nil {
+		p.close()
+		return nil, first, err
+	}
+	return p, first, nil
+}
+
+// ReadEggo takes over the deploy.yaml and the CAs of a cluster that the original eggo has made, from its directory, and
+// gives the request of the run that does the rest.
+func ReadEggo(ctx context.Context, q request.ImportEggo, d Deps) (request.Request, error) {
+	file := filepath.Join(q.Dir, "deploy.yaml")
+	s, err := loadSource(ctx, request.Source{File: file}, d)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.absolute()
+	if err != nil {
+		return nil, err
+	}
+	files, from := map[string][]byte{}, filepath.Join(q.Dir, "pki")
+	for _, name := range phases.ForeignSecrets() {
+		data, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(name)))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, event.NewFault(event.ClassPreflight, "import.no-key", nil, "file", filepath.Join(from, name))
+		}
+		if err != nil {
+			return nil, event.NewFault(event.ClassPreflight, "pki.read", err, "file", filepath.Join(from, name))
+		}
+		files[name] = data
+	}
+	const encryption = "encryption-config.yaml"
+	for _, dir := range []string{from, q.Dir} {
+		if data, err := os.ReadFile(filepath.Join(dir, encryption)); err == nil {
+			files[encryption] = data
+		}
+	}
+	if files[encryption] == nil {
+		return nil, event.NewFault(event.ClassPreflight, "import.no-key", nil, "file", filepath.Join(q.Dir, encryption))
+	}
+	next := request.Import{Common: request.Common{HostKeys: q.HostKeys}, EggoDir: q.Dir}
+	next.Source, err = placeImport(ctx, d, s.cluster.Name, from, text, files, nil)
+	return next, err
+}
+
+// placeImport puts what was read into the cluster's directory. Its deploy.yaml becomes the cluster's own when preflight
+// has passed. A cluster that is there already is imported again if it has the same CAs.
+func placeImport(
+	ctx context.Context, d Deps, name, from string, text []byte, secrets map[string][]byte, known []byte,
+) (source request.Source, err error) {
+	if c, problems := config.Load(text, importName); c == nil {
+		if d.Problems != nil {
+			d.Problems(importName, problems)
+		}
+		return source, problems.Err()
+	}
+	files, err := d.Store.Open(ctx, name)
+	if err != nil {
+		return source, err
+	}
+	defer files.Close()
+	me := d.Who
+	me.Verb, me.Since = string(request.VerbImport), d.clock().Now()
+	lock, err := files.Journal().Lock(me)
+	if err != nil {
+		return source, err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	err = pki.TakeOver(filepath.Join(files.Dir(), "pki"), from, secrets, d.clock().Now())
+	if f := event.AsFault(err); f != nil && f.Code == "pki.external-differs" {
+		return source, event.NewFault(event.ClassUsage, "import.known", nil, "cluster", name, "dir", files.Dir())
+	}
+	if err != nil {
+		return source, err
+	}
+	if err := files.Persist(ctx, phases.KeptPKI); err != nil {
+		return source, err
+	}
+	if _, _, err := files.Config(); err == nil { // an import that is repeated
+		return request.Source{Cluster: name}, nil
+	}
+	for file, data := range map[string][]byte{"known_hosts": known, importName: text} {
+		if data == nil {
+			continue
+		}
+		path := filepath.Join(files.Dir(), file)
+		if err := renameio.WriteFile(path, data, 0o600, renameio.IgnoreUmask()); err != nil {
+			return source, event.NewFault(event.ClassFailed, "state.write", err)
+		}
+	}
+	return request.Source{File: filepath.Join(files.Dir(), importName)}, files.Persist(ctx, phases.KeptKnownHosts)
+}
+
+// imports takes over the cluster of the operation's deploy.yaml.
+func (p *prepared) imports() *work {
+	return &work{plan: phases.Import, tidy: func() {
+		if p.kept { // what is left of it is only in the way
+			_ = os.Remove(filepath.Join(p.files.Dir(), importName))
+		}
+	}, next: func() []event.Msg {
+		name := p.cluster.Name
+		return []event.Msg{
+			event.M("next.imported", "file", p.own),
+			event.Calling("next.imported-status", event.Call{Verb: "status", Cluster: name}),
+		}
+	}}
+}

@@ -1,0 +1,23 @@
+package preflight
+
+import (
+	"slices"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+)
+
+// checkImportable: a node that is imported runs already, and for the cluster whose CAs were read.
+func checkImportable() Check {
+	return Check{
+		Name: "importable", Codes: []string{"preflight.import-idle", "preflight.state-elsewhere", "state.read"},
+		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
+			if nodes.IsKubelet(n) && !slices.Contains(f.Active, "kubelet") {
+				return one(event.Error, n, "preflight.import-idle")
+			}
+			return authorityFindings(in, n, f, false)
+		},
+	}
+}
