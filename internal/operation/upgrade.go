@@ -454,9 +454,11 @@ func (p *prepared) etcdMinors(bundles []config.BundleSource) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range heads[0].Members {
-			if v, ok := parseVersion(e.Version); ok && e.Kind == bundle.Binary && e.Name == "etcd" {
-				out = append(out, minorOf(v))
+		for _, n := range p.cluster.With(bundle.Etcd) {
+			if m := heads[0]; n.Arch == m.Arch {
+				if v, ok := parseVersion(p.cluster.EtcdVersion(n, m.Manifest)); ok {
+					out = append(out, minorOf(v))
+				}
 			}
 		}
 	}

@@ -113,8 +113,11 @@ func (h *hop) plan(first bool) *engine.Plan {
 	ready := b.LooseBarrier("upgrade.uploaded", b.IDs(plan.PhaseInfra, ""))
 	b.Gate(func(string, string) []string { return []string{ready} }) // a service starts when no node waits for a bundle
 	r.etcd.Revert = h.member
-	for _, s := range h.touching(r.etcd.Steps(), h.etcdMinor) {
-		if s.Host == "" && s.Check == nil { // what restarts nothing
+	members := h.touching(r.etcd.Steps(), h.etcdMinor)
+	for i, s := range members {
+		same := func(later *engine.Step) bool { return s.Host != "" && later.Host == s.Host }
+		// What restarts nothing, and what a driver has before a member starts.
+		if s.Host == "" && s.Check == nil || slices.ContainsFunc(members[i+1:], same) {
 			b.Add(s)
 			continue
 		}
@@ -235,6 +238,8 @@ func (h *hop) tell(ctx context.Context) error {
 	for l := h; l != nil; l = l.next {
 		key := "notice.upgrade-back-until-end"
 		switch {
+		case l.etcdMinor():
+			key = "notice.upgrade-etcd-one-way"
 		case l.oneWay() || h.o.Begun.Committed && l == h:
 			key = "notice.upgrade-no-way-back"
 		case l.act != nil:

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 

@@ -8,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/driver/start"
@@ -45,7 +46,7 @@ func (r *Kubeadm) aloneKubelet(c driver.Component, n config.Node) *engine.Step {
 			return err
 		}
 		if strings.TrimSpace(out) != "" {
-			return r.services.StartLocked(ctx, driver.Kubelet, n, nd)
+			return r.joinedKubelet(ctx, n, nd)
 		}
 		svc, err := r.services.AloneKubelet(n)
 		if err != nil {
@@ -57,6 +58,18 @@ func (r *Kubeadm) aloneKubelet(c driver.Component, n config.Node) *engine.Step {
 		return nd.Start(ctx, svc)
 	})
 	return s
+}
+
+// joinedKubelet starts a kubelet that has joined and does not run. In an upgrade it stays in its version: the new one is
+// for the turn of its node, which is drained first.
+func (r *Kubeadm) joinedKubelet(ctx context.Context, n config.Node, nd *node.Node) error {
+	is := r.Fact(n.Name)
+	if is == nil || is.Kubelet == "" || is.Kubelet == r.BundleOf(n).Manifest().Kubernetes {
+		return r.services.StartLocked(ctx, driver.Kubelet, n, nd)
+	}
+	_, err := nd.Change(ctx, node.Change{Desc: event.M("change.start", "unit", string(driver.Kubelet)+".service"),
+		Script: r.services.Resume(driver.Kubelet)})
+	return err
 }
 
 // proxy is kube-proxy on a node: its DaemonSet starts it. A pod of another revision is deleted in the node's turn, for
