@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
@@ -41,6 +42,28 @@ func TestAnUpgradeWaitsForItsWindow(t *testing.T) {
 	for what, is := range running(l) {
 		if strings.TrimSpace(is) != "" {
 			t.Errorf("%s runs %q", what, is)
+		}
+	}
+}
+
+// Of static pods a member of etcd has the kubelet before it: both are in the plan once, and one of them waits.
+func TestAWindowOfStaticPods(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(1))
+	o := hopsOf(t, l, "v1.34.4")
+	o.Window = upgrade.Window{From: time.Hour, To: 2 * time.Hour}
+	e := l.Env(quick(&book{}).Emit)
+	c := *e.Cluster
+	c.Eggo.Driver = config.DriverKubeadm
+	e.Cluster = &c
+	p := phases.Upgrade(e, o)
+	if err := p.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, s := range p.Steps {
+		waits := slices.Contains(s.Needs, "etcd.window/m1")
+		if s.ID == "etcd.kubelet/m1" && waits || s.ID == "etcd.start/m1" && !waits {
+			t.Errorf("%s waits for %q", s.ID, s.Needs)
 		}
 	}
 }
