@@ -65,7 +65,7 @@ func (c *Cluster) EtcdVersion(n Node, m *bundle.Manifest) string {
 		return version
 	}
 	for _, x := range m.Members {
-		if x.Kind == bundle.Binary && path.Base(x.Path) == "etcd" {
+		if x.Kind == bundle.Binary && (x.Name == "etcd" || path.Base(x.Path) == "etcd") {
 			return x.Version
 		}
 	}
