@@ -253,10 +253,8 @@ func newMachines(t *testing.T, fresh *fakes, file string, key request.BackupKey)
 		t.Fatal(err)
 	}
 	q := request.BackupRestore{Common: request.OfFile(deploy), File: file, Key: key}
-	var next request.Request
 	for range 2 {
-		var err error
-		if next, err = RestoreBackup(t.Context(), q, d, func(_ context.Context, b BackupContent) error {
+		if _, err := RestoreBackup(t.Context(), q, d, func(_ context.Context, b BackupContent) error {
 			if len(b.Nodes) != 2 {
 				t.Errorf("%+v", b.Nodes)
 			}
@@ -279,7 +277,8 @@ func newMachines(t *testing.T, fresh *fakes, file string, key request.BackupKey)
 	if !errors.Is(err, fs.ErrNotExist) || err2 != nil {
 		t.Error(err, err2)
 	}
-	if next, err = RestoreBackup(t.Context(), q, d, nil, silent); err != nil {
+	next, err := RestoreBackup(t.Context(), q, d, nil, silent)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := did(t, next, d); err != nil {
