@@ -48,10 +48,16 @@ func (h *hop) later() []preflight.Hop {
 // etcdMinor says whether etcd comes to another minor: its data cannot go back.
 func (h *hop) etcdMinor() bool {
 	minor := func(r *run) string {
-		for _, n := range r.Cluster.With(bundle.Etcd) {
-			if m := r.target(n); m != nil {
-				w := strings.SplitN(strings.TrimPrefix(r.Cluster.EtcdVersion(n, m), "v"), ".", 3)
-				return strings.Join(w[:min(2, len(w))], ".")
+		for _, s := range r.Sources() { // of a later hop no node is known yet
+			for _, n := range r.Cluster.With(bundle.Etcd) {
+				b := r.Nodes.Bundle(s.Key)
+				if b == nil {
+					continue
+				}
+				if v := r.Cluster.EtcdVersion(n, b.Manifest()); v != "" {
+					w := strings.SplitN(strings.TrimPrefix(v, "v"), ".", 3)
+					return strings.Join(w[:min(2, len(w))], ".")
+				}
 			}
 		}
 		return ""
