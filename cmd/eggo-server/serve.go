@@ -78,13 +78,8 @@ func newServe(env *environment) *cobra.Command {
 	return cmd
 }
 
-// serve is the server, until ctx ends. Runs continue after it.
-func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
-	for _, dir := range []*string{&o.state, &o.data} {
-		if *dir, err = filepath.Abs(*dir); err != nil {
-			return event.NewFault(event.ClassUsage, "state.read", err)
-		}
-	}
+// checkBackups refuses a schedule of backups that cannot be kept.
+func (o serveOptions) checkBackups() error {
 	if _, err := backup.RecipientsLock(o.upkeep.Recipients); err != nil {
 		return err
 	}
@@ -93,6 +88,19 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	}
 	if o.upkeep.Keep < 0 {
 		return event.NewFault(event.ClassUsage, "server.backup-keep", nil, "value", strconv.Itoa(o.upkeep.Keep))
+	}
+	return nil
+}
+
+// serve is the server, until ctx ends. Runs continue after it.
+func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
+	for _, dir := range []*string{&o.state, &o.data} {
+		if *dir, err = filepath.Abs(*dir); err != nil {
+			return event.NewFault(event.ClassUsage, "state.read", err)
+		}
+	}
+	if err := o.checkBackups(); err != nil {
+		return err
 	}
 	o.bundles = cmp.Or(o.bundles, filepath.Join(o.data, "bundles"))
 	log := slog.New(slog.NewTextHandler(env.Stderr, nil))

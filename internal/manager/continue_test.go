@@ -269,32 +269,32 @@ func TestWhatHappenedMeanwhile(t *testing.T) {
 // What is kept for a cluster goes with it: at once, or when the command line has cleaned it up.
 func TestNothingIsKeptOfWhatIsNoMore(t *testing.T) {
 	story(t, func(t *testing.T, b *bench) {
-		tidied := func(name string) bool { return slices.Contains(b.world.Tidied, name) }
+		tidied := func(name string) bool { return slices.Contains(b.world.Tidied(), name) }
 		b.running("one")
 		if _, err := b.Forget(t.Context(), "one", Request{}); err != nil || tidied("one") {
 			t.Error(err, "its deploy.yaml names what is kept")
 		}
 		b.world.Begin("one", Delete).Finish(nil)
 		time.Sleep(10 * time.Second)
-		if !slices.Equal(b.world.Tidied, []string{"one"}) {
-			t.Error(b.world.Tidied)
+		if !slices.Equal(b.world.Tidied(), []string{"one"}) {
+			t.Error(b.world.Tidied())
 		}
 		if _, err := b.Import(t.Context(), "far", true, Request{}); err != nil {
 			t.Fatal(err)
 		}
 		b.is("far", state.Running)
 		if _, err := b.Forget(t.Context(), "far", Request{}); err != nil || !tidied("far") {
-			t.Error(err, b.world.Tidied)
+			t.Error(err, b.world.Tidied())
 		}
 		b.running("two")
 		b.world.Begin("two", Delete).Finish(nil)
 		time.Sleep(3 * time.Second)
 		if !tidied("two") {
-			t.Error(b.world.Tidied)
+			t.Error(b.world.Tidied())
 		}
 		wrong := Request{Prepare: func() error { return broken() }}
 		if _, err := b.Create(t.Context(), "three", wrong); err == nil || !tidied("three") {
-			t.Error(err, b.world.Tidied)
+			t.Error(err, b.world.Tidied())
 		}
 	})
 }

@@ -14,10 +14,10 @@ import (
 // fails has an operation of a cluster fail after it has changed something.
 func (s *site) fails(k manager.Kind) {
 	s.t.Helper()
+	newest := s.world.Newest("one")
 	if _, err := s.m.Begin(s.t.Context(), "one", k, manager.Request{}); err != nil {
 		s.t.Fatal(err)
 	}
-	newest := s.world.Newest("one")
 	s.reach(map[bool]string{true: "Destroy", false: "Updating"}[k == manager.Delete], func() bool {
 		return s.world.Newest("one") != newest
 	})

@@ -50,8 +50,7 @@ type World struct {
 	Most int
 	// Rounds of an update: how many runs it comes to; 0: one.
 	Rounds int
-	// Tidied are the clusters that nothing is kept for any more.
-	Tidied []string
+	tidied []string
 }
 
 // site is the machines of a cluster.
@@ -300,8 +299,15 @@ func (w *World) find(name string) manager.Found {
 func (w *World) Removed(cluster string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.Tidied = append(w.Tidied, cluster)
+	w.tidied = append(w.tidied, cluster)
 	return nil
+}
+
+// Tidied are the clusters that nothing is kept for any more.
+func (w *World) Tidied() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.tidied)
 }
 
 // Reach implements manager.Runner.

@@ -2,15 +2,21 @@ package remove
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,10 +101,28 @@ func (h host) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "tcp", h.to.String())
 }
 
+// ofAPIServer is a certificate with the name that every API server has.
+func ofAPIServer(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	like := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"kubernetes"}, IsCA: true,
+		BasicConstraintsValid: true, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, like, like, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
 // removal is that of these workers from a cluster with this API server.
 func removal(t *testing.T, a *api, workers ...string) (*Removal, *[]event.Event) {
 	t.Helper()
-	srv := httptest.NewTLSServer(a)
+	srv := httptest.NewUnstartedServer(a)
+	srv.TLS = &tls.Config{Certificates: []tls.Certificate{ofAPIServer(t)}}
+	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	var seen []event.Event
 	e := &env.Env{Cluster: &config.Cluster{Nodes: []config.Node{{Name: "m1",

@@ -60,8 +60,8 @@ func (r *Kubeadm) aloneKubelet(c driver.Component, n config.Node) *engine.Step {
 	return s
 }
 
-// joinedKubelet starts a kubelet that has joined and does not run. In an upgrade it stays in its version: the new one is
-// for the turn of its node, which is drained first.
+// joinedKubelet starts a kubelet that has joined and does not run. In an upgrade it stays in its version: the new one
+// is for the turn of its node, which is drained first.
 func (r *Kubeadm) joinedKubelet(ctx context.Context, n config.Node, nd *node.Node) error {
 	is := r.Fact(n.Name)
 	if is == nil || is.Kubelet == "" || is.Kubelet == r.BundleOf(n).Manifest().Kubernetes {
