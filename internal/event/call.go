@@ -151,7 +151,8 @@ func boundCall(c *Call) *Call {
 	out := *c
 	names(&out.Verb, &out.Cluster, &out.Arch, &out.Name, &out.HostKeys, &out.OnFailure)
 	for _, s := range []*string{
-		&out.File, &out.List, &out.Snapshot, &out.Signers, &out.Batch, &out.Probe, &out.Window,
+		&out.File, &out.List, &out.Snapshot, &out.EggoDir, &out.User, &out.Key, &out.PasswordFrom, &out.SudoFrom,
+		&out.Signers, &out.Batch, &out.Probe, &out.Window,
 		&out.Dir, &out.Keep, &out.Passphrase,
 	} {
 		*s = Clip(*s, MaxArg)
