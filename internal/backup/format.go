@@ -67,7 +67,7 @@ func belongs(path string) bool {
 	return ours.MatchString(path)
 }
 
-// ours are the files below pki/ that Eggo makes. Whoever forges a backup puts no other file on the control host.
+// ours are the files below pki/ that Eggo makes. A forged backup puts no other file on the control host.
 var ours = regexp.MustCompile(`^pki/(?:(?:ca|front-proxy-ca|etcd/ca|admin|controller-manager|scheduler|kube-proxy|` +
 	`coredns|apiserver-kubelet-client|apiserver-etcd-client|front-proxy-client|etcd/healthcheck-client|` +
 	`nodes/[A-Za-z0-9][A-Za-z0-9._-]*/(?:apiserver|etcd-server|etcd-peer|kubelet))\.(?:crt|key)|` +

@@ -19,7 +19,8 @@ func TestTheLifeOfACluster(t *testing.T) {
 			{"name": "kubelet", "state": "active", "version": "v1.34.2"}, {"name": "etcd", "state": "failed"}]},
 			{"name": "n2", "reached": false, "fault": {"code": "ssh.refused", "detail": "no login"}}],
 		"etcd": [{"node": "n1", "healthy": true, "leader": true, "db_bytes": 4096, "alarms": ["NOSPACE"]}],
-		"workloads": [{"kind": "Deployment", "name": "kube-system/coredns", "ready": 1, "want": 2}]}`), &h); err != nil {
+		"workloads": [{"kind": "Deployment", "name": "kube-system/coredns",
+		"ready": 1, "want": 2}]}`), &h); err != nil {
 		t.Fatal(err)
 	}
 	ends := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)

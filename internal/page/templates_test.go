@@ -23,7 +23,8 @@ func TestForms(t *testing.T) {
 		}
 		for _, f := range form.FindAllString(string(text), -1) {
 			n++
-			safe := strings.HasPrefix(f, `<form method="post" action="/unscripted" `) || f == `<form method="dialog">` ||
+			safe := strings.HasPrefix(f, `<form method="post" action="/unscripted" `) ||
+				f == `<form method="dialog">` ||
 				f == `<form class="row filters" method="get">` && name == "templates/audit.html"
 			if !safe {
 				t.Errorf("%s: %s", name, f)

@@ -134,8 +134,8 @@ func secret(path string) bool {
 	return false
 }
 
-// whole is a body that was read before. Whoever sets a time limit for reading it has none left at its end: the
-// connection is read on, to see that the client is there.
+// whole is a body that was read before. A time limit for reading it does not outlive it: the connection is read on, to
+// see that the client is there.
 type whole struct {
 	*bytes.Reader
 	control *http.ResponseController

@@ -270,7 +270,8 @@ func TestRemovingANodeIsAsked(t *testing.T) {
 	x.login(s, "ann")
 	x.visit("/clusters/rack/nodes")
 	x.must(x.Eval(x.ctx, `(() => { const f = document.querySelector("textarea");
-		f.value = f.value.replace(/worker-2.*\n/, ""); f.dispatchEvent(new Event("input", {bubbles: true})); })()`, nil))
+		f.value = f.value.replace(/worker-2.*\n/, "");
+		f.dispatchEvent(new Event("input", {bubbles: true})); })()`, nil))
 	x.wait(`document.querySelector(".count").textContent === "0 to add, 1 to remove"`)
 	x.must(x.Eval(x.ctx, `document.querySelector('[data-do="send"]').click()`, nil))
 	x.wait(`document.querySelector("#confirm").open &&

@@ -99,8 +99,8 @@ func (r readerWithContext) Read(p []byte) (int, error) {
 }
 
 // readStore reads revision, members and authority out of the database. bbolt maps the file and trusts its pages, so the
-// sum comes first; and as whoever forged a backup has made the sum too, a page that leads out of the file is an error
-// and not the end of the program.
+// sum comes first. A forged file can have the right sum: a page that leads out of it is an error, not the end of the
+// program.
 func (s *SnapshotFile) readStore() (err error) {
 	was := debug.SetPanicOnFault(true) // of this goroutine
 	defer debug.SetPanicOnFault(was)

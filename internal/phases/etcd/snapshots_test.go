@@ -28,7 +28,7 @@ func TestASnapshotIsVerified(t *testing.T) {
 	}
 	flipped := slices.Clone(data)
 	flipped[len(flipped)/2] ^= 1
-	// Whoever forges one makes its sum as well: its pages lead out of the file.
+	// A forged one has the right sum, and pages that lead out of the file.
 	sum := sha256.Sum256(data[:8192])
 	forged := append(slices.Clone(data[:8192]), sum[:]...)
 	for name, c := range map[string]struct {
