@@ -125,8 +125,8 @@ type route[I any] struct {
 	cluster func(*I) string // nil: all of them
 }
 
-// add adds a route. The rights of the caller are checked first; a change is written down before it is made, and so is one
-// that is refused. about is what the audit log has of a request besides: another cluster, and what it is about.
+// add adds a route. The rights of the caller are checked first; a change is written down before it is made, and so is
+// one that is refused. about is what the audit log has of a request besides: another cluster, and what it is about.
 func add[I, O any](
 	s *Server, api huma.API, r route[I], do func(context.Context, access.Caller, *I) (*O, error),
 	about ...func(*I) (cluster, target string),
