@@ -14,7 +14,8 @@ import (
 type Upgrading struct {
 	From string   // the version before
 	To   []string // versions that are left of it, the newest last
-	// Committed: it can no longer be reverted. Snapshot is what etcd can be restored from then.
+	// Committed: it can no longer be reverted. Snapshot is what etcd can be restored from then; there is none when that
+	// does not help either.
 	Committed bool
 	Snapshot  string
 }
@@ -48,6 +49,7 @@ type Hop struct {
 	Version string
 	Arches  []string // that there is a bundle for
 	Back    Back
+	Soaks   bool // its control plane emulates the old minor at first
 	Etcd    bool // it brings another version of etcd
 }
 
@@ -59,13 +61,14 @@ const (
 	BackToTheEnd Back = "end"      // of the upgrade: a patch
 	BackInSoak   Back = "soak"     // as long as the new version emulates the old minor
 	BackNever    Back = "snapshot" // only the snapshot leads back
+	BackNone     Back = "none"     // etcd comes to another minor, so that not even the snapshot does
 )
 
-// versions on the way that can be reverted like this.
-func (w Way) versions(b Back) string {
+// versions are those of hops on the way.
+func (w Way) versions(which func(Hop) bool) string {
 	var out []string
 	for _, h := range w.Hops {
-		if h.Back == b {
+		if which(h) {
 			out = append(out, h.Version)
 		}
 	}
@@ -84,7 +87,7 @@ func (w Way) Order(c Cluster, q request.Upgrade) []event.Msg {
 	} else {
 		out = append(out, event.M("upgrade.order.control"))
 	}
-	if soaks := w.versions(BackInSoak); soaks != "" {
+	if soaks := w.versions(func(h Hop) bool { return h.Soaks }); soaks != "" {
 		out = append(out, event.M("upgrade.order.soak", "versions", soaks, "time", short(q.Soak)),
 			event.M("upgrade.order.commit"))
 	}
@@ -104,8 +107,8 @@ func (w Way) Order(c Cluster, q request.Upgrade) []event.Msg {
 // WayBack says for each hop how long there is a way back.
 func (w Way) WayBack() []event.Msg {
 	var out []event.Msg
-	for _, b := range []Back{BackToTheEnd, BackInSoak, BackNever} {
-		if of := w.versions(b); of != "" {
+	for _, b := range []Back{BackToTheEnd, BackInSoak, BackNever, BackNone} {
+		if of := w.versions(func(h Hop) bool { return h.Back == b }); of != "" {
 			out = append(out, event.M("upgrade.back."+string(b), "versions", of))
 		}
 	}
@@ -134,7 +137,10 @@ func (w Way) Sure(c Cluster) []event.Msg {
 // OnSays is what comes of it when the upgrade is continued.
 func (u Upgrading) OnSays() []event.Msg {
 	out := []event.Msg{event.M("upgrade.on.what", "from", u.From, "to", u.To[len(u.To)-1])}
-	if u.Committed {
+	switch {
+	case u.Committed && u.Snapshot == "":
+		return append(out, event.M("upgrade.on.one-way", "from", u.From))
+	case u.Committed:
 		return append(out, event.M("upgrade.on.committed", "from", u.From, "file", u.Snapshot))
 	}
 	return append(out, event.M("upgrade.on.back"))

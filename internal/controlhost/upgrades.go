@@ -29,6 +29,9 @@ func (h *Host) upgrading(cluster string) backend.Upgrading {
 		return backend.Upgrading{}
 	}
 	out := backend.Upgrading{From: b.From, Committed: b.OnlyForward(), Snapshot: b.Snapshot}
+	if b.OneWay {
+		out.Snapshot = ""
+	}
 	for _, x := range b.Hops {
 		out.To = append(out.To, x.Version)
 	}
@@ -148,10 +151,11 @@ func (h *Host) way(ctx context.Context, cluster string, bundles []string) (backe
 	for _, b := range of.Bundles {
 		if n := len(w.Hops); n == 0 || w.Hops[n-1].Version != b.Kubernetes {
 			hop := backend.Hop{Version: b.Kubernetes, Back: wayBack(last, b.Kubernetes)}
+			hop.Soaks = hop.Back == backend.BackInSoak
 			was := etcd
 			etcd = etcdOf(b.Bundle)
 			if hop.Etcd = etcd != was; minorOf(etcd) != minorOf(was) { // its data cannot go back
-				hop.Back = backend.BackNever
+				hop.Back = backend.BackNone
 			}
 			w.Hops, last = append(w.Hops, hop), b.Kubernetes
 		}

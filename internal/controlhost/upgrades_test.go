@@ -89,7 +89,8 @@ func TestWayOfAnUpgrade(t *testing.T) {
 	got, err := h.way(t.Context(), "away", []string{path("next"), path("ten"), path("arm")})
 	want := backend.Way{From: "v1.34.2", Hops: []backend.Hop{
 		{Version: "v1.34.10", Arches: []string{"amd64"}, Back: backend.BackToTheEnd, Etcd: true},
-		{Version: "v1.35.4", Arches: []string{"amd64", "arm64"}, Back: backend.BackInSoak},
+		{Version: "v1.35.4", Arches: []string{"amd64", "arm64"}, Back: backend.BackInSoak,
+			Soaks: true},
 	}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v %v", got, err)
@@ -97,7 +98,7 @@ func TestWayOfAnUpgrade(t *testing.T) {
 	smallBundleOf(t, path("later"), "v1.36.0", "amd64", "etcd 3.7.0")
 	got, err = h.way(t.Context(), "away", []string{path("next"), path("later")})
 	if err != nil || len(got.Hops) != 2 || got.Hops[0].Back != backend.BackInSoak ||
-		got.Hops[1].Back != backend.BackNever {
+		got.Hops[1].Back != backend.BackNone || !got.Hops[1].Soaks {
 		t.Errorf("another minor of etcd: %+v %v", got, err)
 	}
 	if b := wayBack("v1.33.9", "v1.34.2"); b != backend.BackNever {

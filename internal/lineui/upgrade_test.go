@@ -33,13 +33,13 @@ func upgradable(lang i18n.Lang, typed string, versions ...string) (*menu, interf
 	}
 	m.svc.Way = func(_ context.Context, _ string, bundles []string) (backend.Way, error) {
 		w := backend.Way{From: "v1.34.2", Hops: []backend.Hop{{Version: "v1.35.4", Arches: []string{"amd64"},
-			Back: backend.BackInSoak}}}
+			Back: backend.BackInSoak, Soaks: true}}}
 		switch all := strings.Join(bundles, " "); {
 		case all == "/b/v1.36.0.tar.gz":
 			return w, event.NewFault(event.ClassUsage, "upgrade.skipped", nil, "from", "1.34", "to", "v1.36.0",
 				"missing", "1.35")
 		case strings.Contains(all, "v1.36"):
-			w.Hops = append(w.Hops, backend.Hop{Version: "v1.36.0", Back: backend.BackInSoak})
+			w.Hops = append(w.Hops, backend.Hop{Version: "v1.36.0", Back: backend.BackInSoak, Soaks: true})
 		}
 		return w, nil
 	}

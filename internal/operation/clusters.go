@@ -115,7 +115,7 @@ func describe(c *request.ClusterInfo, files Files) *config.Cluster {
 	if b, err := upgrade.ReadBegun(files.Dir()); err == nil && b.Under() {
 		c.Upgrade = &request.Upgrading{
 			From: b.From, To: b.Hops[0].Version, Target: b.Hops[len(b.Hops)-1].Version, Soak: b.Soak,
-			Committed: b.OnlyForward(),
+			Committed: b.OnlyForward(), OneWay: b.OneWay,
 		}
 	}
 	lastRun(c, files.Journal())

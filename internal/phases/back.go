@@ -79,22 +79,45 @@ func Back(env Env, with upgrade.Options) *engine.Plan {
 		b.Barrier(plan.ID(plan.PhaseBootstrap, "proxy", n.Name), []string{plan.ID(plan.PhaseNodes, "turn", n.Name)})
 	}
 	b.Add(r.addons.Steps()...)
+	b.Add(r.endBack(state, begun)...)
+	r.hooks.After(b, plan.PhaseCheck)
+	return b.Plan()
+}
+
+// endBack proves that the cluster is back, removes what the upgrade brought, and ends the upgrade, in this order: one
+// that is cut off in between is still under way.
+func (r *run) endBack(state *upgrade.State, begun upgrade.Begun) []*engine.Step {
 	proofs := r.proofs()
-	ended := plan.Step(plan.PhaseCheck, "ended", "", plan.StepIDs(proofs))
-	ended.When = func(ctx context.Context) (bool, event.Msg, error) {
-		left, err := r.left(ctx, begun.From)
-		return len(left) == 0 || r.Dry, event.M("why.not-all-back", "nodes", strings.Join(left, ", "), "version",
-			begun.From), err
+	last := r.host.Retire(plan.StepIDs(proofs))
+	if begun.Packages {
+		last = append(last, r.forgetPackages(plan.StepIDs(proofs))...)
 	}
+	ended := plan.Step(plan.PhaseCheck, "ended", "", plan.StepIDs(append(slices.Clip(proofs), last...)))
 	ended.Apply = func(ctx context.Context) error {
 		return state.Change(ctx, func(b *upgrade.Begun) { *b = upgrade.Begun{} })
 	}
-	b.Add(append(append(proofs, ended), r.host.Retire([]string{ended.ID})...)...)
-	if begun.Packages {
-		b.Add(r.forgetPackages([]string{ended.ID})...)
+	last = append(last, ended)
+	for _, s := range last {
+		s.When = func(ctx context.Context) (bool, event.Msg, error) {
+			left, err := r.left(ctx, begun.From)
+			if begun.Restored {
+				left = append(left, r.lost(left)...)
+			}
+			return len(left) == 0 || r.Dry, event.M("why.not-all-back", "nodes", strings.Join(left, ", "), "version",
+				begun.From), err
+		}
 	}
-	r.hooks.After(b, plan.PhaseCheck)
-	return b.Plan()
+	return append(proofs, last...)
+}
+
+// lost are the nodes that a run continues without, besides those known: what a restored etcd says of them is history.
+func (r *run) lost(known []string) (names []string) {
+	for _, n := range nodes.Kubelets(r.Cluster) {
+		if r.Skipped(n.Name) && !slices.Contains(known, n.Name) {
+			names = append(names, n.Name)
+		}
+	}
+	return names
 }
 
 // backPhases are those of Back in the order of their work.
@@ -137,8 +160,12 @@ func (r *run) checkBack(ctx context.Context, b upgrade.Begun) error {
 }
 
 // untouched are the nodes that only run workloads and whose kubelet has the version that the upgrade comes from. In an
-// upgrade to another minor none has another one before it is committed, whatever the API server says.
+// upgrade to another minor none has another one before it is committed, whatever the API server says. Nobody knows of
+// any after a restore: what etcd says of a kubelet then is what it was when the snapshot was taken.
 func (r *run) untouched(ctx context.Context, b upgrade.Begun) ([]string, error) {
+	if b.Restored {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	var other []string

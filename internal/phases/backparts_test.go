@@ -85,6 +85,53 @@ func TestTheWayBackEndsWithEveryNode(t *testing.T) {
 	}
 }
 
+// After a restore nobody knows which version the kubelet of a worker has that is away: what etcd says of it is history.
+func TestTheWayBackAfterARestoreWaitsForEveryWorker(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(2))
+	o := hopsOf(t, l, "v1.35.4")
+	o.Reached = func(context.Context, upgrade.Hop) error { return errors.New("cut off") }
+	if _, _, err := upgraded(t, l, o); err == nil {
+		t.Fatal("it came to its end")
+	}
+	begun, err := upgrade.ReadBegun(l.StateDir())
+	must(t, err)
+	begun.Restored = true
+	must(t, begun.Write(l.StateDir()))
+	must(t, l.API.Merge("/api/v1/nodes/w2", map[string]any{"status": map[string]any{"nodeInfo": map[string]any{
+		"kubeletVersion": begun.From}}})) // as the snapshot has it
+	l.Nodes["w2"].PowerOff(event.NewFault(event.ClassFailed, "ssh.unreachable", nil))
+	before := tree(t, l)
+	b, _, err := run(t, l, taken(begun))
+	if err == nil || !slices.Contains(b.findings(), "ssh.unreachable") {
+		t.Errorf("%v, found %v", err, b.findings())
+	}
+	for path, is := range tree(t, l) {
+		if before[path] != is {
+			t.Error("touched:", path)
+		}
+	}
+	if is, err := upgrade.ReadBegun(l.StateDir()); err != nil || !is.Restored {
+		t.Errorf("%+v, %v", is, err)
+	}
+}
+
+// What the upgrade brought is removed before it is over: a way back that is cut off in between can be continued.
+func TestAWayBackThatIsCutOffAtItsEnd(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(1))
+	begun := cutAt(t, l, hopsOf(t, l, "v1.35.4"), "soak.watch")
+	if is := cutOff(t, l, taken(begun), "check.old-binaries/w1"); !is.Under() {
+		t.Fatal("the upgrade is over, and what it brought is still there")
+	}
+	if _, sum, err := run(t, l, taken(begun)); err != nil {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	if is, err := upgrade.ReadBegun(l.StateDir()); err != nil || is.Under() {
+		t.Errorf("%+v, %v", is, err)
+	}
+}
+
 // A node that fails on the way back and is skipped keeps the upgrade unfinished.
 func TestANodeThatIsLeftOutOfTheWayBack(t *testing.T) {
 	t.Parallel()

@@ -113,7 +113,7 @@ func (h *hop) plan(first bool) *engine.Plan {
 	ready := b.LooseBarrier("upgrade.uploaded", b.IDs(plan.PhaseInfra, ""))
 	b.Gate(func(string, string) []string { return []string{ready} }) // a service starts when no node waits for a bundle
 	r.etcd.Revert = h.member
-	members := h.touching(r.etcd.Steps(), h.etcdMinor)
+	members := h.touching(r.etcd.Steps(), false)
 	for i, s := range members {
 		same := func(later *engine.Step) bool { return s.Host != "" && later.Host == s.Host }
 		// What restarts nothing, and what a driver has before a member starts.
@@ -130,7 +130,7 @@ func (h *hop) plan(first bool) *engine.Plan {
 		}
 	}
 	settled := b.Barrier("upgrade.control-plane", append(b.IDs(turns, ""), b.IDs(plan.PhaseControl, "")...))
-	b.Add(h.touching(h.nodes(settled), h.oneWay)...)
+	b.Add(h.touching(h.nodes(settled), h.commits())...)
 	for _, n := range nodes.Kubelets(r.Cluster) {
 		b.Barrier(plan.ID(plan.PhaseBootstrap, "proxy", n.Name), []string{plan.ID(plan.PhaseNodes, "turn", n.Name)})
 	}
@@ -223,10 +223,7 @@ func (h *hop) verdict(ctx context.Context, first bool) error {
 		}
 	}
 	if h.state.Is().Under() {
-		return h.state.Change(ctx, func(b *upgrade.Begun) {
-			b.Hops = h.rest    // their bundles may be in other places now
-			b.Restored = false // it goes forward
-		})
+		return h.state.Change(ctx, func(b *upgrade.Begun) { b.Hops = h.rest }) // bundles may be in other places now
 	}
 	return h.state.Change(ctx, func(b *upgrade.Begun) { *b = h.begun() })
 }
@@ -240,7 +237,7 @@ func (h *hop) tell(ctx context.Context) error {
 		switch {
 		case l.etcdMinor():
 			key = "notice.upgrade-etcd-one-way"
-		case l.oneWay() || h.o.Begun.Committed && l == h:
+		case l.commits() || h.o.Begun.Committed && l == h:
 			key = "notice.upgrade-no-way-back"
 		case l.act != nil:
 			key = "notice.upgrade-back-until-soak"
@@ -303,7 +300,7 @@ func (h *hop) control(b *plan.Builder) (phase string) {
 		return plan.PhaseControl
 	}
 	soak := upgrade.Soak{Env: h.to.Env, State: h.state, For: h.o.Soak, Probe: h.o.Probe,
-		Checks: []func(context.Context) error{h.to.etcd.Health, h.to.control.ServersReady, h.to.join.AllReady}}
+		Checks: []func(context.Context) error{h.to.etcd.Health, h.to.control.ServersReady, h.ready}}
 	watch := soak.Step(append(plan.IDs(plan.PhaseBalancer, "ready", h.to.Cluster.With(bundle.LoadBalancer)),
 		settle[0].ID))
 	decide := plan.Step(plan.PhaseCommit, "decide", "", []string{watch.ID})
@@ -315,6 +312,14 @@ func (h *hop) control(b *plan.Builder) (phase string) {
 	b.Add(watch, decide)
 	h.turns(b, plan.PhaseCommit, h.to, h.emu.parts, []string{decide.ID})
 	return plan.PhaseCommit
+}
+
+// ready wants the nodes of the run to be Ready: what is wrong with one that a limit leaves out was not brought about by
+// the new control plane.
+func (h *hop) ready(ctx context.Context) error {
+	return h.to.join.AllReady(ctx, func(n config.Node) bool {
+		return len(h.to.Limit) == 0 || slices.Contains(h.to.Limit, n.Name)
+	})
 }
 
 // back are the components that a control plane gets back that does not come up: those that it had, or of a hop that is
@@ -358,7 +363,7 @@ func (h *hop) turns(
 		if phase == plan.PhaseCommit {
 			h.afterCommit(s)
 		}
-		b.Add(h.o.Window.Ahead(to.Env, h.touching([]*engine.Step{s}, h.oneWay)[0])...)
+		b.Add(h.o.Window.Ahead(to.Env, h.touching([]*engine.Step{s}, h.commits())[0])...)
 		ids, needs = append(ids, s.ID), []string{s.ID}
 	}
 	return ids

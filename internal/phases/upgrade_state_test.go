@@ -146,6 +146,49 @@ func TestAHopIsCommittedWhenTheFirstComponentIsSwitched(t *testing.T) {
 	}
 }
 
+// Where etcd comes to another minor there is no way back from its first member on, but the new control plane proves
+// itself all the same, and is what it was with its own member when it does not.
+func TestAHopWithAnotherMinorOfEtcdIsWatched(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(1))
+	o := hopsOf(t, l, phasestest.NewEtcd)
+	o.Probe = "false"
+	b, sum, err := upgraded(t, l, o)
+	if err == nil || len(sum.Failed) != 1 || sum.Failed[0].Fault.Code != "upgrade.soak-failed" {
+		t.Fatalf("%v %+v, found %v", err, sum.Failed, b.findings())
+	}
+	is, err := upgrade.ReadBegun(l.StateDir())
+	if err != nil || !is.OneWay || is.Committed || !is.OnlyForward() {
+		t.Errorf("%+v %v", is, err)
+	}
+	if !slices.Contains(b.notices(), "notice.upgrade-etcd-one-way") {
+		t.Error(b.notices())
+	}
+	if unit := unitOf(t, l, "m1", "kube-apiserver.service"); !strings.Contains(unit, "--emulated-version=1.34") {
+		t.Error(unit)
+	}
+	o.Probe = ""
+	if _, sum, err := upgraded(t, l, o); err != nil {
+		t.Fatalf("%v %+v", err, sum.Failed)
+	}
+	everythingRuns(t, l, " "+phasestest.NewEtcd)
+}
+
+// An upgrade that is continued after a restore, and stops before it switches anything, can still be reverted.
+func TestARestoreCountsUntilTheUpgradeGoesForward(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(1))
+	begun := cutAt(t, l, hopsOf(t, l, "v1.35.4"), "nodes.turn/w1")
+	begun.Restored = true
+	must(t, begun.Write(l.StateDir()))
+	if is := cutAt(t, l, upgrade.Options{Drain: time.Minute, Batch: 1}, "infrastructure.load-images/w1"); !is.Restored {
+		t.Errorf("before a component is switched: %+v", is)
+	}
+	if is := cutAt(t, l, upgrade.Options{Drain: time.Minute, Batch: 1}, "check.nodes"); is.Restored {
+		t.Errorf("after it: %+v", is)
+	}
+}
+
 // A later hop does not begin while the one before it has not ended, as when a worker was skipped in it.
 func TestALaterHopBeginsWhenTheOneBeforeItHasEnded(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,25 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 )
 
+// A worker that a limit leaves out may be ill: the soak is of the new control plane.
+func TestTheSoakAsksOnlyNodesOfTheLimit(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(1))
+	o := hopsOf(t, l, "v1.35.4")
+	must(t, l.API.Merge("/api/v1/nodes/w1", map[string]any{"status": map[string]any{"conditions": []any{
+		map[string]any{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}}}}))
+	_, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
+		e.Limit = []string{"m1"}
+		return phases.Upgrade(e, o)
+	})
+	if err != nil {
+		t.Errorf("%v %+v", err, sum.Failed)
+	}
+	if is, err := upgrade.ReadBegun(l.StateDir()); err != nil || !is.Committed {
+		t.Errorf("%+v %v", is, err)
+	}
+}
+
 // A limit keeps an upgrade to some nodes: the control plane first, which waits for no worker; a worker before it is
 // refused. The rest comes with the next run.
 func TestAnUpgradeOfSomeNodes(t *testing.T) {

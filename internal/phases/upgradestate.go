@@ -11,23 +11,24 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 )
 
-// oneWay says whether the hop has no way back once its first component is switched: the control plane cannot run as
-// the old minor, or etcd's data cannot go back.
-func (h *hop) oneWay() bool { return h.act == nil && !h.patch() || h.etcdMinor() }
+// commits says whether the hop is committed once its first API server is switched: it cannot run as the old minor.
+func (h *hop) commits() bool { return h.act == nil && !h.patch() }
 
-// touching has steps that switch components keep, right before the first one does, that nodes are touched, and that
-// there is no way back if commits says so. Until then all of the cluster is as it was.
-func (h *hop) touching(steps []*engine.Step, commits func() bool) []*engine.Step {
+// touching has steps that switch components keep, right before the first one does, that nodes are touched, and whether
+// there is no way back from then on. Until then all of the cluster is as it was, and what a restore has made free stays
+// free.
+func (h *hop) touching(steps []*engine.Step, commits bool) []*engine.Step {
 	for _, s := range steps {
 		apply := s.Apply
 		if apply == nil || s.Host == "" {
 			continue
 		}
 		s.Apply = func(ctx context.Context) error {
-			is, commit := h.state.Is(), commits()
-			if !is.Touched || commit && !is.Committed {
+			is, oneWay := h.state.Is(), h.etcdMinor()
+			if !is.Touched || is.Restored || commits && !is.Committed || oneWay && !is.OneWay {
 				if err := h.state.Change(ctx, func(b *upgrade.Begun) {
-					b.Touched, b.Committed = true, b.Committed || commit
+					b.Touched, b.Restored = true, false // it goes forward
+					b.Committed, b.OneWay = b.Committed || commits, b.OneWay || oneWay
 				}); err != nil {
 					return err
 				}

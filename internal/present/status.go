@@ -180,6 +180,8 @@ func upgrading(p *i18n.Printer, c request.ClusterInfo) document.Section {
 		add(p.T("list.upgrade.target", "version", u.Target))
 	}
 	switch {
+	case u.OneWay:
+		add(p.T("list.upgrade.one-way", "from", u.From))
 	case u.Committed:
 		add(p.T("list.upgrade.committed", "from", u.From))
 	case !u.Soak.IsZero():

@@ -64,8 +64,9 @@ type Upgrading struct {
 	Target string `json:"target"` // the last one of the upgrade
 	// Soak is since when the control plane has run as the old minor, for its soak.
 	Soak time.Time `json:"soak,omitzero"`
-	// Committed: there is no way back but the snapshot.
+	// Committed: there is no way back but the snapshot, and if OneWay not even that.
 	Committed bool `json:"committed,omitempty"`
+	OneWay    bool `json:"one_way,omitempty"`
 }
 
 // Wait is a step of a run that goes on: it failed, and the run waits for a decision about it.

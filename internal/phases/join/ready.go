@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -62,14 +63,14 @@ func (r *Join) heard(ctx context.Context) error {
 	return silent
 }
 
-// AllReady wants every node to be Ready in the cluster, whatever the version of its kubelet.
-func (r *Join) AllReady(ctx context.Context) error {
+// AllReady wants every node that is asked for to be Ready in the cluster, whatever the version of its kubelet.
+func (r *Join) AllReady(ctx context.Context, asked func(config.Node) bool) error {
 	ready, err := r.ReadyNodes(ctx)
 	if err != nil {
 		return err
 	}
 	for _, n := range r.Expected() {
-		if !ready[n.Name] {
+		if asked(n) && !ready[n.Name] {
 			return wait.Again("check.node-not-ready", "why", "NotReady").On(n.Name)
 		}
 	}

@@ -48,6 +48,9 @@ spec:
     spec: {containers: [{name: kube-flannel, image: "registry.test/flannel:v0.28.4"}]}
 `
 
+// NewEtcd is the version of Kubernetes whose bundle has another minor of etcd than all others.
+const NewEtcd = "v1.35.7"
+
 // member of the archive.
 type member struct{ name, body string }
 
@@ -114,7 +117,11 @@ func writeBundle(path, version, build string, absent []string, broken ...string)
 		if slices.Contains(broken, name) {
 			text = "broken " + text
 		}
-		add(bundle.Member{Path: name, Kind: bundle.Binary, Name: name, Version: "1", Roles: roles,
+		is := "1"
+		if name == "etcd" && version == NewEtcd {
+			is = "2"
+		}
+		add(bundle.Member{Path: name, Kind: bundle.Binary, Name: name, Version: is, Roles: roles,
 			Dst: "/usr/local/bin", Mode: 0o755}, text)
 	}
 	add(bundle.Member{Path: "etcdutl", Kind: bundle.Binary, Name: "etcdutl", Version: "1",

@@ -23,6 +23,9 @@ type Begun struct {
 	// Committed: the control plane has stopped to run as the old minor, or never did. There is no way back but the
 	// snapshot then.
 	Committed bool `json:"committed,omitempty"`
+	// OneWay: a member of etcd was brought to another minor, or was about to be. The old one does not read its data, so
+	// there is no way back, whether the control plane still runs as the old minor or not.
+	OneWay bool `json:"one_way,omitempty"`
 	// Restored: the snapshot was restored since, so a committed upgrade can be reverted. It cannot be continued as one
 	// that is not committed: API servers of the new minor have written since, and kubelets may be new.
 	Restored bool `json:"restored,omitempty"`
@@ -36,7 +39,7 @@ type Begun struct {
 func (b Begun) Under() bool { return len(b.Hops) > 0 }
 
 // OnlyForward says whether there is no way back from the hop.
-func (b Begun) OnlyForward() bool { return b.Committed && !b.Restored }
+func (b Begun) OnlyForward() bool { return b.OneWay || b.Committed && !b.Restored }
 
 // ReadBegun reads what is under way of the cluster with this directory.
 func ReadBegun(stateDir string) (Begun, error) {

@@ -120,6 +120,9 @@ type telling struct {
 // round gives notice of a round if it is worth one.
 func (t *telling) round(ctx context.Context, missed error, now time.Time, left time.Duration, rounds int) error {
 	key, kv := "notice.soak", []string{"left", left.Round(time.Second).String(), "rounds", strconv.Itoa(rounds)}
+	if t.soak.State.Is().OneWay {
+		key = "notice.soak-one-way"
+	}
 	again := missed == nil && t.missed
 	t.missed = missed != nil
 	switch {

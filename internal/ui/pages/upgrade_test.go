@@ -37,9 +37,10 @@ func upgrades(_ context.Context, _ string, paths []string) (backend.Upgrades, er
 
 func way(_ context.Context, _ string, bundles []string) (backend.Way, error) {
 	w := backend.Way{From: "v1.34.2", Hops: []backend.Hop{
-		{Version: "v1.35.4", Arches: []string{"amd64", "arm64"}, Back: backend.BackInSoak, Etcd: true}}}
+		{Version: "v1.35.4", Arches: []string{"amd64", "arm64"}, Back: backend.BackInSoak, Soaks: true, Etcd: true}}}
 	if len(bundles) > 2 {
-		w.Hops = append(w.Hops, backend.Hop{Version: "v1.36.0", Arches: []string{"amd64"}, Back: backend.BackInSoak})
+		w.Hops = append(w.Hops, backend.Hop{Version: "v1.36.0", Arches: []string{"amd64"}, Back: backend.BackInSoak,
+			Soaks: true})
 	}
 	return w, nil
 }
