@@ -75,6 +75,12 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 			"/apis/apps/v1/daemonsets":  list("DaemonSetList", "apps/v1", sets...),
 			"/apis/apps/v1/deployments": list("DeploymentList", "apps/v1", deps...)}
 	}
+	const pods = "/api/v1/namespaces/kube-system/pods"
+	ended := docs(nil, []any{daemons(1)}, nil)
+	ended[pods] = list("PodList", "v1", thing("kube-system", "net-x", fields{"spec": fields{"nodeName": "w1"},
+		"status": fields{"initContainerStatuses": []any{fields{"name": "install",
+			"state":     fields{"waiting": fields{"reason": "CrashLoopBackOff"}},
+			"lastState": fields{"terminated": fields{"reason": "Error", "exitCode": 3}}}}}}))
 	nodesReady := func(r *run, ctx context.Context) error { return r.join.Ready(ctx) }
 	ready := func(r *run, ctx context.Context) error { return r.addons.Ready(ctx) }
 	pluginReady := func(r *run, ctx context.Context) error {
@@ -98,6 +104,14 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 			"check.workload", "", map[string]string{"what": "DaemonSet kube-system/net", "ready": "1/2"}, true},
 		"a Deployment": {docs(nil, []any{daemons(2)}, []any{dns}), ready,
 			"check.workload", "", map[string]string{"what": "Deployment kube-system/coredns", "ready": "1/2"}, true},
+		"a pod that ended": {ended, ready,
+			"check.workload-pod", "w1", map[string]string{"what": "DaemonSet kube-system/net", "ready": "1/2",
+				"pod": "net-x", "why": "install: Error (3)"}, true},
+		"a pod that cannot begin": {fields{"/apis/apps/v1/daemonsets": ended["/apis/apps/v1/daemonsets"],
+			pods: list("PodList", "v1", thing("kube-system", "net-y", fields{"spec": fields{"nodeName": "w1"}})),
+			"/api/v1/namespaces/kube-system/events": list("EventList", "v1", thing("kube-system", "e", fields{
+				"type": "Warning", "reason": "FailedMount", "message": "path does not exist"}))}, ready,
+			"check.workload-pod", "w1", map[string]string{"why": "FailedMount: path does not exist"}, true},
 		"the network plugin": {fields{"/apis/apps/v1/namespaces/kube-system/daemonsets/net": daemons(0)},
 			pluginReady,
 			"check.workload", "", map[string]string{"what": "DaemonSet kube-system/net", "ready": "0/2"}, true},

@@ -2,7 +2,6 @@ package addons
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -131,8 +130,7 @@ func (r *Addons) podsReady(ctx context.Context) error {
 		return clients.Fault(err)
 	}
 	if !rolledOut(*d) {
-		return wait.Again("check.workload", "what", "Deployment "+d.Namespace+"/"+d.Name, "ready",
-			fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, d.Status.Replicas))
+		return r.deploymentWaits(ctx, d)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package addons
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 
 // Trees are the directories that a network plugin keeps on a node.
@@ -123,8 +121,7 @@ func (r *Addons) pluginReady(ctx context.Context) error {
 		}
 		if s := d.Status; d.Generation != s.ObservedGeneration || s.NumberReady < s.DesiredNumberScheduled ||
 			s.UpdatedNumberScheduled < s.DesiredNumberScheduled {
-			return wait.Again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready",
-				fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
+			return r.daemonSetWaits(ctx, d)
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package addons
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -30,8 +29,7 @@ func (r *Addons) Ready(ctx context.Context) error {
 		s := d.Status
 		if want := s.DesiredNumberScheduled - r.SkippedCount(); d.Generation != s.ObservedGeneration ||
 			s.NumberReady < want || s.UpdatedNumberScheduled < want || s.DesiredNumberScheduled == 0 {
-			return wait.Again("check.workload", "what", "DaemonSet "+d.Namespace+"/"+d.Name, "ready",
-				fmt.Sprintf("%d/%d", s.NumberReady, s.DesiredNumberScheduled))
+			return r.daemonSetWaits(ctx, &d)
 		}
 	}
 	deps, err := r.Clients.API().AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
@@ -40,8 +38,7 @@ func (r *Addons) Ready(ctx context.Context) error {
 	}
 	for _, d := range deps.Items {
 		if (SystemNamespace(d.Namespace) || ours[d.Namespace]) && !rolledOut(d) {
-			return wait.Again("check.workload", "what", "Deployment "+d.Namespace+"/"+d.Name, "ready",
-				fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, d.Status.Replicas))
+			return r.deploymentWaits(ctx, &d)
 		}
 	}
 	return nil
