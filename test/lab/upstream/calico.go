@@ -134,20 +134,18 @@ func directory(dir string) ([]member, error) {
 	return out, err
 }
 
-// calicoCNIImage has the plugin under its three names, and the plugins of others that its configuration names.
+// calicoCNIImage has the plugin under its two names, the program that copies it to the node, and the plugins of others that its configuration names.
 func calicoCNIImage(ctx context.Context, b *builder, tag, arch string) (platformImage, error) {
 	if err := calicoOf(tag); err != nil {
 		return platformImage{}, err
 	}
-	out, p, err := b.calico(ctx, arch, "cni-plugin/cmd/calico")
+	out, p, err := b.calico(ctx, arch, "cni-plugin/cmd/calico", "cni-plugin/cmd/install")
 	if err != nil {
 		return platformImage{}, err
 	}
 	const mod, at = "github.com/containernetworking/plugins", "opt/cni/bin/"
-	var members []member
-	for _, name := range []string{"calico", "calico-ipam", "install"} {
-		members = append(members, program(at+name, out["calico"]))
-	}
+	members := []member{program(at+"calico", out["calico"]), program(at+"calico-ipam", out["calico"]),
+		program(at+"install", out["install"])}
 	m := goModule{name: "calico-plugins", version: "1.24.0", require: []moduleVersion{{mod, calicoPlugins}}}
 	for _, name := range []string{"main/loopback", "ipam/host-local", "meta/bandwidth", "meta/portmap", "meta/tuning"} {
 		file := b.output(filepath.Base(name), arch)

@@ -41,7 +41,7 @@ func imageRecipes() []imageRecipe {
 		componentRecipe("kube-scheduler"),
 		{"registry.k8s.io/kube-proxy:", "kube-proxy", "1", false, true, dockerTypes, kubeProxyImage},
 		{"docker.io/calico/node:", "calico-node", "1", false, true, ociTypes, calicoNodeImage},
-		{"docker.io/calico/cni:", "Calico CNI plugin", "1", false, true, ociTypes, calicoCNIImage},
+		{"docker.io/calico/cni:", "Calico CNI plugin", "2", false, true, ociTypes, calicoCNIImage},
 		{"docker.io/calico/kube-controllers:", "Calico controllers", "1", false, true, ociTypes,
 			calicoControllersImage},
 		{"registry.k8s.io/etcd:", "etcd", "1", false, true, dockerTypes, etcdImage},
