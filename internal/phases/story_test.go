@@ -2,13 +2,16 @@ package phases_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -248,6 +251,33 @@ func TestDeployEndsWellAndASecondOneChangesNothing(t *testing.T) {
 	}
 }
 
+// leftovers are processes of the node's containerd, each a shim of a namespace. What is returned ends them, and says of
+// each whether it was running still.
+func leftovers(t *testing.T, n *phasestest.Node, namespaces ...string) func() []bool {
+	t.Helper()
+	all, pids := make([]*exec.Cmd, len(namespaces)), ""
+	for i, ns := range namespaces {
+		all[i] = &exec.Cmd{Path: "/bin/sh", Args: []string{"/usr/bin/containerd-shim-runc-v2", "-c", "read -r forever",
+			"-namespace", ns, "-id", "5"}}
+		_, err := all[i].StdinPipe()
+		must(t, err)
+		must(t, all[i].Start())
+		pids += strconv.Itoa(all[i].Process.Pid) + "\n"
+	}
+	dir := n.Path("/sys/fs/cgroup/system.slice")
+	put(t, filepath.Join(dir, "containerd.service", "cgroup.procs"), pids)
+	return func() (ran []bool) {
+		must(t, os.RemoveAll(dir))
+		for _, p := range all {
+			_ = p.Process.Signal(syscall.SIGTERM)
+			err := p.Wait()
+			var exit *exec.ExitError
+			ran = append(ran, errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGTERM)
+		}
+		return ran
+	}
+}
+
 // kept says whether a plain cleanup leaves a path, with what is in it: the runtime's store, logs, and the record of
 // these.
 func kept(p string) bool {
@@ -286,9 +316,13 @@ func TestCleanupRestoresTheMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	shims := leftovers(t, l.Nodes["w1"], "k8s.io", "moby")
 	cleanup(t, l, purge)
 	if _, err := os.Stat(l.Nodes["w1"].State("leaked-shim")); err == nil {
 		t.Error("a sandbox was taken away before the pod's containers")
+	}
+	if ran := shims(); !slices.Equal(ran, []bool{false, true}) {
+		t.Error("a shim without a task runs still, or one of others does not:", ran)
 	}
 	if diff := cmp.Diff(before, tree(t, l)); diff != "" {
 		t.Error("after a purge:", diff)
