@@ -1,0 +1,195 @@
+package e2e
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/test/e2e/stand"
+)
+
+//go:embed testdata/byhand.sh
+var byHandScript string
+
+// What kubeadm init and join are told, so that no output has to be read.
+const (
+	handToken = "abcdef.0123456789abcdef"
+	handKey   = "e6a2eb8581237ab72a4f494f30285ec12a9694d750b9785706a83bfcbbbd2204"
+)
+
+// send has a command line of the node read a text.
+func send(t *testing.T, s *stand.Stand, node, line, text string) {
+	t.Helper()
+	c := s.Lab.SSH(t.Context(), node, line)
+	c.Stdin = strings.NewReader(text)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %s: %v\n%s", node, line, err, tail(string(out), 40))
+	}
+}
+
+// byHand makes the nodes ready for kubeadm with what the stand's bundle has.
+func byHand(t *testing.T, s *stand.Stand, nodes ...string) {
+	t.Helper()
+	a, err := bundle.Open(s.Bundle)
+	must(t, "bundle", err)
+	m := a.Manifest()
+	pause, packages := "", []string{}
+	for _, im := range m.Images {
+		if strings.Contains(im.Name, "/pause:") {
+			pause = im.Name
+		}
+	}
+	for _, p := range m.Install {
+		if slices.Contains(p.Roles, bundle.ControlPlane) {
+			packages = append(packages, p.Name)
+		}
+	}
+	for _, n := range nodes {
+		s.Say("%s is made ready by hand", n)
+		f, err := os.Open(s.Bundle)
+		must(t, "bundle", err)
+		c := s.Lab.SSH(t.Context(), n, "mkdir -p /root/kit && tar -xzf - -C /root/kit")
+		c.Stdin = f
+		out, err := c.CombinedOutput()
+		_ = f.Close()
+		must(t, n+": "+string(out), err)
+		send(t, s, n, "PAUSE="+shell.Quote(pause)+" sh -s "+shell.QuoteAll(packages), byHandScript)
+	}
+}
+
+// waits of kubeadm, for a machine with little processor time.
+const patience = "timeouts: {controlPlaneComponentHealthCheck: 15m0s, kubeletHealthCheck: 10m0s, " +
+	"tlsBootstrap: 15m0s, discovery: 10m0s, kubernetesAPICall: 5m0s, etcdAPICall: 10m0s}\n"
+
+// initConfig is the cluster as somebody may have asked kubeadm for it.
+func initConfig(name, ip, version string) string {
+	return fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta4
+kind: InitConfiguration
+localAPIEndpoint: {advertiseAddress: %[2]s, bindPort: 6443}
+nodeRegistration: {name: %[1]s, criSocket: "unix:///run/containerd/containerd.sock"}
+bootstrapTokens: [{token: %[4]s}]
+certificateKey: %[5]s
+%[6]s---
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: ClusterConfiguration
+kubernetesVersion: %[3]s
+controlPlaneEndpoint: "%[2]s:6443"
+networking: {podSubnet: 10.244.0.0/16, serviceSubnet: 10.32.0.0/16}
+apiServer: {extraArgs: [{name: event-ttl, value: 2h0m0s}]}
+---
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+failCgroupV1: false
+maxPods: 90
+---
+apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+conntrack: {maxPerCore: 0}
+`, name, ip, version, handToken, handKey, patience)
+}
+
+// joinConfig is a node more.
+func joinConfig(name, ip, endpoint string, controlPlane bool) string {
+	out := fmt.Sprintf(`apiVersion: kubeadm.k8s.io/v1beta4
+kind: JoinConfiguration
+discovery: {bootstrapToken: {token: %[4]s, apiServerEndpoint: "%[3]s:6443", unsafeSkipCAVerification: true}}
+nodeRegistration:
+  name: %[1]s
+  criSocket: "unix:///run/containerd/containerd.sock"
+  kubeletExtraArgs: [{name: node-ip, value: %[2]s}]
+%[5]s`, name, ip, endpoint, handToken, patience)
+	if controlPlane {
+		out += fmt.Sprintf("controlPlane: {localAPIEndpoint: {advertiseAddress: %s, bindPort: 6443}, "+
+			"certificateKey: %s}\n", ip, handKey)
+	}
+	return out
+}
+
+// kubeadmByHand makes a cluster with kubeadm: the first node and planes-1 more are control planes, the others workers.
+func kubeadmByHand(t *testing.T, s *stand.Stand, planes int, nodes ...string) {
+	t.Helper()
+	byHand(t, s, nodes...)
+	first := address(t, s, nodes[0])
+	const conf = "cat >/root/kubeadm.yaml && kubeadm "
+	const checks = " --config /root/kubeadm.yaml --ignore-preflight-errors=all"
+	for i, n := range nodes {
+		ip := address(t, s, n)
+		if i == 0 {
+			s.Say("kubeadm init on %s", n)
+			send(t, s, n, conf+"init --upload-certs"+checks, initConfig(n, ip, minorOwn))
+			send(t, s, n, "kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f /root/kit/addons/kube-flannel.yml",
+				"")
+			continue
+		}
+		s.Say("kubeadm join on %s", n)
+		send(t, s, n, conf+"join"+checks, joinConfig(n, ip, first, i < planes))
+	}
+}
+
+// TestImportKubeadm: a cluster of three control planes and a worker that kubeadm has made by hand, with the files of
+// upstream's packages. It is imported without a change on its nodes, looked at and backed up; a second import changes
+// nothing; a cleanup stops it and says what stays, and kubeadm reset removes that.
+func TestImportKubeadm(t *testing.T) {
+	full(t)
+	s := newLab(t, 4)
+	ctx := t.Context()
+	var err error
+	s.Bundle, err = s.PackKubeadm(ctx, minorOwn)
+	must(t, "pack", err)
+	kubeadmByHand(t, s, 3, "n1", "n2", "n3", "n4")
+	_, err = s.Kubectl(ctx, "taint", "node", "n3", "node-role.kubernetes.io/control-plane-") // runs pods as well
+	must(t, "taint", err)
+	must(t, "workload", s.StartWorkload(ctx))
+	must(t, "use", s.Works(ctx, 4))
+
+	s.Say("== imported, and nothing of it is restarted")
+	runs := func() []string {
+		t.Helper()
+		out, err := s.Each(ctx, 4, "for p in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet "+
+			"kube-proxy; do pgrep -x -o $(printf %.15s $p); done; "+
+			"cat /etc/kubernetes/manifests/*.yaml /etc/kubernetes/*.conf /etc/kubernetes/pki/*.* 2>/dev/null | sha256sum")
+		must(t, "processes", err)
+		return out
+	}
+	before := runs()
+	bundleFlag := "--" + runtime.GOARCH + "-bundle"
+	args := []string{"import", "--id", "taken", "--user", "root", "--key", s.Lab.IdentityFile(), "--host-keys",
+		"accept-new", bundleFlag, s.Bundle, address(t, s, "n1")}
+	try(t, s, 0, args...)
+	if after := runs(); !slices.Equal(after, before) {
+		t.Errorf("the import has changed what runs: %v, and before %v", after, before)
+	}
+	try(t, s, 0, args...)
+	noChange(t, s.State(), "taken")
+
+	s.Say("== looked at and backed up")
+	must(t, "status", try(t, s, 0, "status", "--id", "taken").Has("n1", "n2", "n3", "n4"))
+	must(t, "certificates", try(t, s, 0, "certs", "list", "--id", "taken").Has("apiserver"))
+	snapshot := filepath.Join(s.Dir, "taken.db")
+	must(t, "snapshot", try(t, s, 0, "etcd", "snapshot", "--id", "taken", "--out", snapshot).Has(snapshot))
+	if after := runs(); !slices.Equal(after, before) {
+		t.Errorf("a look at it has changed what runs: %v, and before %v", after, before)
+	}
+	must(t, "use after the import", s.Works(ctx, 4))
+
+	s.Say("== removed")
+	must(t, "what stays", try(t, s, 0, "cleanup", "--id", "taken", "--yes", "--purge").Has("kubeadm reset"))
+	left, err := s.Each(ctx, 4, "pgrep -x kubelet || true; pgrep -x kube-apiserver || true; ls /var/lib/eggo-node "+
+		"2>/dev/null || true; ls -d /etc/kubernetes/manifests")
+	must(t, "what is left", err)
+	for i, out := range left {
+		if out != "/etc/kubernetes/manifests" {
+			t.Errorf("n%d has left %q", i+1, out)
+		}
+	}
+	_, err = s.Each(ctx, 4, "kubeadm reset -f --skip-phases=remove-etcd-member && "+
+		"! ls /etc/kubernetes/manifests/*.yaml 2>/dev/null")
+	must(t, "kubeadm reset", err)
+}
