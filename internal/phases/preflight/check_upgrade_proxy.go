@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -11,12 +12,20 @@ import (
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
-// checkUpgradeProxy asks a node for the version of its kube-proxy, of which the cluster does not know.
+// checkUpgradeProxy asks a node for the version of its kube-proxy, of which the cluster does not know. One that is a
+// pod has it in its image.
 func checkUpgradeProxy() Check {
 	return Check{
 		Name: "upgrade-proxy", Codes: []string{"upgrade.proxy-newer", "upgrade.proxy-older"}, Needs: Ours,
 		When: kubelets,
 		Ask: func(ctx context.Context, in *Input, n config.Node, _ *facts.Facts) []event.Finding {
+			if in.Cluster.ByKubeadm() {
+				var out []event.Finding
+				for _, tag := range in.proxyTags(n) {
+					out = append(out, in.proxySkew(n, tag)...)
+				}
+				return out
+			}
 			text, err := in.Nodes.Node(n.Name).Query(ctx, shell.Quote(in.ProgramPath(n, in.Upgrade.Proxy))+
 				" --version 2>/dev/null </dev/null || true\n")
 			if err != nil {
@@ -27,7 +36,24 @@ func checkUpgradeProxy() Check {
 	}
 }
 
-// proxySkew is about a kube-proxy that says Kubernetes v1.34.2. Of one that says nothing nothing is known.
+// proxyTags are those of the images that the node's pods of kube-proxy run from, each once.
+func (in *Input) proxyTags(n config.Node) []string {
+	var out []string
+	for _, p := range in.has().Pods {
+		if p.Node != n.Name || p.Workload() != "DaemonSet kube-system/"+in.Upgrade.Proxy {
+			continue
+		}
+		for _, image := range p.Images {
+			_, tag := config.SplitTag(image)
+			if imageBase(image) == in.Upgrade.Proxy && !slices.Contains(out, tag) {
+				out = append(out, tag)
+			}
+		}
+	}
+	return out
+}
+
+// proxySkew is about a kube-proxy that says Kubernetes v1.34.2, or v1.34.2. Of one that says nothing nothing is known.
 func (in *Input) proxySkew(n config.Node, text string) []event.Finding {
 	version := strings.TrimSpace(strings.TrimPrefix(text, "Kubernetes "))
 	is, server, last := config.Minor(version), config.Minor(in.Upgrade.From), config.Minor(in.last())

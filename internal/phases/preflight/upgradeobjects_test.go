@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/objects"
 )
@@ -155,6 +156,35 @@ func TestTheVersionOfKubeProxy(t *testing.T) {
 		in.Upgrade.Continues = true
 		if got := in.proxySkew(worker, "Kubernetes v1.34.2"); len(got) > 0 {
 			t.Error(got)
+		}
+	}
+}
+
+// A kube-proxy that is a pod has its version in its image: no program of the node says it.
+func TestTheVersionOfKubeProxyAsAPod(t *testing.T) {
+	const repo = "registry.example.com:5000/k8s/kube-proxy"
+	for name, c := range map[string]struct {
+		image, owner string
+		continues    bool
+		want         string
+	}{
+		"of the cluster":         {repo + ":v1.33.13", "kube-proxy", false, ""},
+		"newer":                  {repo + ":v1.34.2", "kube-proxy", false, "w1 error upgrade.proxy-newer"},
+		"newer, continued":       {repo + ":v1.34.2", "kube-proxy", true, ""},
+		"newer, with its digest": {repo + ":v1.34.2@sha256:aa", "kube-proxy", false, "w1 error upgrade.proxy-newer"},
+		"too old":                {repo + ":v1.30.1", "kube-proxy", false, "w1 error upgrade.proxy-older"},
+		"by its digest alone":    {repo + "@sha256:aa", "kube-proxy", false, ""},
+		"of somebody else":       {repo + ":v1.34.2", "mine", false, ""},
+		"another image":          {"registry.example.com/wait:v1.34.2", "kube-proxy", false, ""},
+	} {
+		in := upgradeInput()
+		in.Cluster.Eggo.Driver = config.DriverKubeadm
+		in.SetNode("w1", node.New(nil, nil)) // that is asked nothing
+		in.Upgrade.Proxy, in.Upgrade.Continues = "kube-proxy", c.continues
+		in.Upgrade.Objects.Pods = []*objects.Pod{{Namespace: "kube-system", Name: "kube-proxy-x", Node: "w1",
+			Kind: "DaemonSet", Owner: c.owner, Images: []string{c.image}}}
+		if got := found(t, in, checkUpgradeProxy()); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
