@@ -62,7 +62,13 @@ func to(word, answer string) func(string) string {
 // stand is a run of one control plane and one worker, with real certificates, whose machines are stubs.
 func stand(t *testing.T, says func(string) string) *run {
 	t.Helper()
-	r := componentRun(t, "")
+	return standOf(t, "", says)
+}
+
+// standOf is stand for a deploy.yaml with more keys.
+func standOf(t *testing.T, more string, says func(string) string) *run {
+	t.Helper()
+	r := componentRun(t, more)
 	r.Certs.Use(nil)
 	r.Emit = func(event.Event) error { return nil }
 	if err := r.EnsurePKI(t.Context()); err != nil {

@@ -154,17 +154,17 @@ func TestKubeletThatRunsAlone(t *testing.T) {
 // TestTheProxyOfADaemonSet has the revision by which a node knows that it is the one that was published.
 func TestTheProxyOfADaemonSet(t *testing.T) {
 	r := made(t, "config-extra-args: [{name: kube-proxy, extra-args: {--v: 4, --proxy-mode: nftables}}]\n")
-	text, flags, err := r.proxyConfiguration()
-	if err != nil || !strings.Contains(string(text), "mode: nftables") || flags["v"] != "4" {
-		t.Fatalf("%s %v %v", text, flags, err)
+	s, err := r.proxySettings(t.Context())
+	if err != nil || !strings.Contains(string(s.text), "mode: nftables") || s.flags["v"] != "4" {
+		t.Fatalf("%s %v %v", s.text, s.flags, err)
 	}
 	out, err := r.withRevision("---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: kube-proxy}\n---\n"+
 		"apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: kube-proxy}\nspec: {template: {spec: {containers: [{"+
-		"command: [kube-proxy], env: [{name: A, value: b}]}]}}}\n", flags)
+		"command: [kube-proxy], env: [{name: A, value: b}]}]}}}\n", s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	revision, err := r.proxyRevision()
+	revision, err := r.proxyRevision(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestTheProxyOfADaemonSet(t *testing.T) {
 			t.Errorf("no %q:\n%s", want, out)
 		}
 	}
-	if other, err := made(t, "").proxyRevision(); err != nil || other == revision {
+	if other, err := made(t, "").proxyRevision(t.Context()); err != nil || other == revision {
 		t.Error("another configuration has the same revision", err)
 	}
 }

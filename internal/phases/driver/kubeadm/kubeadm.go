@@ -34,7 +34,6 @@ type Kubeadm struct {
 	services *binary.Binary
 
 	publishing sync.Mutex
-	published  bool // the DaemonSet of kube-proxy is known to be as this run wants it
 }
 
 var _ driver.Driver = (*Kubeadm)(nil)

@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/driver/start"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -76,7 +76,7 @@ func (r *Kubeadm) joinedKubelet(ctx context.Context, n config.Node, nd *node.Nod
 // the DaemonSet replaces none by itself: a node may not have the image yet.
 func (r *Kubeadm) proxy(n config.Node, ready driver.Ready) driver.Work {
 	current := func(ctx context.Context, nd *node.Node) (bool, error) {
-		revision, err := r.proxyRevision()
+		revision, err := r.proxyRevision(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -94,18 +94,17 @@ func (r *Kubeadm) proxy(n config.Node, ready driver.Ready) driver.Work {
 		if err := r.publish(ctx); err != nil {
 			return err
 		}
-		revision, err := r.proxyRevision()
+		revision, err := r.proxyRevision(ctx)
 		if err != nil {
 			return err
 		}
-		if err := r.clients.DeletePods(ctx, clients.Pods{Namespace: "kube-system", Label: "k8s-app=kube-proxy",
-			Node: n.Name, But: [2]string{revisionName, revision}}); err != nil {
-			return err
-		}
-		return r.proxyRuns(ctx, n, nd, current, ready)
+		return r.proxyRuns(ctx, n, nd, revision, current, ready)
 	})
 	return w
 }
 
-// master is the control plane whose bundle says what the DaemonSet of kube-proxy is.
-func (r *Kubeadm) master() config.Node { return r.Cluster.With(bundle.ControlPlane)[0] }
+// master is a control plane whose bundle says what the DaemonSet of kube-proxy is: the first one that is there.
+func (r *Kubeadm) master() config.Node {
+	all := r.Cluster.With(bundle.ControlPlane)
+	return all[max(0, slices.IndexFunc(all, func(n config.Node) bool { return r.BundleOf(n) != nil }))]
+}

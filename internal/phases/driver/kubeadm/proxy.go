@@ -6,8 +6,11 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -18,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 	"github.com/eggo-k8s/eggo/internal/shell"
@@ -26,13 +30,30 @@ import (
 // proxyLimit bounds the wait until the DaemonSet has a pod on a node that runs.
 const proxyLimit = 5 * time.Minute
 
-// proxyRuns waits until the node's kube-proxy runs in the revision that was published, and works.
-func (r *Kubeadm) proxyRuns(ctx context.Context, n config.Node, nd *node.Node,
+// leavesAnnotation is on the DaemonSet of kube-proxy, with the names of nodes.
+const leavesAnnotation = "eggo.isula.org/conntrack-left-alone"
+
+// proxyAgain is how often pods of another revision are looked for while the right one is waited for.
+const proxyAgain = 2 * time.Second
+
+// proxyRuns has the node's kube-proxy run in the revision that was published, and waits until it works. A pod of
+// another revision is deleted, also one that comes meanwhile: the controller of DaemonSets may not know yet what was
+// published.
+func (r *Kubeadm) proxyRuns(ctx context.Context, n config.Node, nd *node.Node, revision string,
 	current func(context.Context, *node.Node) (bool, error), ready driver.Ready) error {
+	which := clients.Pods{Namespace: metav1.NamespaceSystem, Label: "k8s-app=kube-proxy", Node: n.Name,
+		But: [2]string{revisionName, revision}}
+	var last time.Time
 	if err := wait.Until(ctx, proxyLimit, func(ctx context.Context) error {
 		ok, err := current(ctx, nd)
 		if ok || err != nil {
 			return err
+		}
+		if time.Since(last) > proxyAgain {
+			if err := r.clients.DeletePods(ctx, which); err != nil {
+				return err
+			}
+			last = time.Now()
 		}
 		return wait.Again("component.not-started", "component", string(driver.Proxy), "log", "").On(n.Name)
 	}); err != nil {
@@ -44,46 +65,81 @@ func (r *Kubeadm) proxyRuns(ctx context.Context, n config.Node, nd *node.Node,
 	return ready(ctx, nd)
 }
 
-// publish has the DaemonSet as this run wants it. On the way back from an upgrade the nodes' turns come before the step
-// that publishes it.
+// publish has the DaemonSet as this run wants it: on the way back from an upgrade the nodes' turns come before the step
+// that publishes it, and in one each turn publishes it for its node.
 func (r *Kubeadm) publish(ctx context.Context) error {
 	r.publishing.Lock()
 	defer r.publishing.Unlock()
-	if r.published {
-		return nil
+	data, err := r.objects(ctx)
+	if err != nil {
+		return err
 	}
-	make := func() ([]byte, error) { return r.objects(ctx) }
-	ok, err := r.clients.AppliedAsset(ctx, make)
-	if err == nil && !ok {
-		err = r.clients.ApplyAsset(ctx, make)
+	make := func() ([]byte, error) { return data, nil }
+	if ok, err := r.clients.AppliedAsset(ctx, make); ok || err != nil {
+		return err
 	}
-	r.published = err == nil
-	return err
+	return r.clients.ApplyAsset(ctx, make)
 }
 
-// proxyConfiguration is what kubeadm makes the DaemonSet with, and the flags that kube-proxy reads beside it.
-func (r *Kubeadm) proxyConfiguration() (text []byte, flags map[string]string, err error) {
-	conntrack := !slices.ContainsFunc(r.Cluster.Nodes, func(n config.Node) bool {
-		f := r.Fact(n.Name)
-		return f != nil && !f.Conntrack
-	})
-	proxy, flags := r.services.ProxyConfig(conntrack, nil)
-	n := r.master()
-	text, err = documents(r.initial(n), r.cluster(n), proxy)
-	return text, flags, err
+// leaves are the nodes whose kernel does not let kube-proxy set the size of the table of connections, by their names.
+// What is known of one that this run has not seen is what the DaemonSet says: else its revision would depend on which
+// nodes were there.
+func (r *Kubeadm) leaves(ctx context.Context) ([]string, error) {
+	var out, unseen []string
+	for _, n := range nodes.Kubelets(r.Cluster) {
+		switch f := r.Fact(n.Name); {
+		case f == nil:
+			unseen = append(unseen, n.Name)
+		case !f.Conntrack:
+			out = append(out, n.Name)
+		}
+	}
+	if api := r.clients.API(); len(unseen) > 0 && api != nil {
+		o, err := api.AppsV1().DaemonSets(metav1.NamespaceSystem).Get(ctx, string(driver.Proxy), metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, clients.Fault(err)
+		}
+		said := strings.Split(o.GetAnnotations()[leavesAnnotation], ",")
+		out = append(out, slices.DeleteFunc(unseen, func(name string) bool { return !slices.Contains(said, name) })...)
+	}
+	slices.Sort(out)
+	return out, nil
 }
 
-// proxyRevision comes from all that the DaemonSet is made of.
-func (r *Kubeadm) proxyRevision() (string, error) {
-	text, flags, err := r.proxyConfiguration()
+// proxySettings are what the DaemonSet is made of.
+type proxySettings struct {
+	text   []byte            // what kubeadm makes it with
+	flags  map[string]string // that kube-proxy reads beside it
+	leaves []string
+}
+
+func (r *Kubeadm) proxySettings(ctx context.Context) (s proxySettings, err error) {
+	if s.leaves, err = r.leaves(ctx); err != nil {
+		return s, err
+	}
+	var proxy doc
+	proxy, s.flags = r.services.ProxyConfig(len(s.leaves) == 0, nil)
+	first := r.Cluster.With(bundle.ControlPlane)[0] // also when it is away: kubeadm wants to be told of some node
+	s.text, err = documents(r.initial(first), r.cluster(r.master()), proxy)
+	return s, err
+}
+
+// revision comes from all that the DaemonSet is made of.
+func (s proxySettings) revision() (string, error) {
+	h := sha256.New()
+	h.Write(s.text)
+	more, err := yaml.Marshal(args(s.flags))
+	h.Write(more)
+	return hex.EncodeToString(h.Sum(nil))[:16], err
+}
+
+// proxyRevision is that of the DaemonSet as this run wants it.
+func (r *Kubeadm) proxyRevision(ctx context.Context) (string, error) {
+	s, err := r.proxySettings(ctx)
 	if err != nil {
 		return "", err
 	}
-	h := sha256.New()
-	h.Write(text)
-	more, err := yaml.Marshal(args(flags))
-	h.Write(more)
-	return hex.EncodeToString(h.Sum(nil))[:16], err
+	return s.revision()
 }
 
 // Publish implements driver.Driver: the objects of kube-proxy, and the ConfigMap by which kubeadm and others' tools
@@ -94,15 +150,13 @@ func (r *Kubeadm) Publish(needs []string) []*engine.Step {
 	s.Check = func(ctx context.Context) (bool, error) {
 		return r.clients.AppliedAsset(ctx, func() ([]byte, error) { return r.objects(ctx) })
 	}
-	s.Apply = func(ctx context.Context) error {
-		return r.clients.ApplyAsset(ctx, func() ([]byte, error) { return r.objects(ctx) })
-	}
+	s.Apply = r.publish
 	return []*engine.Step{s}
 }
 
 // objects asks a control plane's kubeadm for those of kube-proxy. It changes nothing.
 func (r *Kubeadm) objects(ctx context.Context) ([]byte, error) {
-	text, flags, err := r.proxyConfiguration()
+	settings, err := r.proxySettings(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +170,7 @@ func (r *Kubeadm) objects(ctx context.Context) ([]byte, error) {
 		if b := r.Binaries(n, Program); len(b) > 0 {
 			program = b[0].File
 		}
-		if made, err = nd.Query(ctx, "printf %s "+shell.Quote(string(text))+" | "+shell.Quote(program)+
+		if made, err = nd.Query(ctx, "printf %s "+shell.Quote(string(settings.text))+" | "+shell.Quote(program)+
 			" init phase addon kube-proxy --print-manifest --config /dev/stdin 2>/dev/null\n"); err == nil {
 			break
 		}
@@ -124,12 +178,12 @@ func (r *Kubeadm) objects(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.withRevision(made, flags)
+	return r.withRevision(made, settings)
 }
 
 // withRevision gives the DaemonSet its revision and the flags, and adds the ConfigMap of kubeadm.
-func (r *Kubeadm) withRevision(made string, flags map[string]string) ([]byte, error) {
-	revision, err := r.proxyRevision()
+func (r *Kubeadm) withRevision(made string, s proxySettings) ([]byte, error) {
+	revision, err := s.revision()
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +194,15 @@ func (r *Kubeadm) withRevision(made string, flags map[string]string) ([]byte, er
 	var docs []doc
 	for _, o := range objs {
 		if o.GetKind() == "DaemonSet" {
-			mark(o.Object, revision, flags)
+			mark(o.Object, revision, s.flags)
+			if len(s.leaves) > 0 {
+				all := maps.Clone(o.GetAnnotations())
+				if all == nil {
+					all = map[string]string{}
+				}
+				all[leavesAnnotation] = strings.Join(s.leaves, ",")
+				o.SetAnnotations(all)
+			}
 		}
 		docs = append(docs, o.Object)
 	}
