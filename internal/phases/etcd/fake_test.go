@@ -44,11 +44,12 @@ type fake struct {
 	mu       sync.Mutex
 	list     []*pb.Member
 	leader   uint64
-	sick     map[string]bool // nodes whose member refuses what it is asked, which no client tries again
-	heals    string          // one of them that is well after it has refused once
-	revision int64           // of what is read
-	idle     map[string]bool // nodes whose member does not run
-	does     []string        // what was asked of etcd and of the driver, in order
+	sick     map[string]bool          // nodes whose member refuses what it is asked, which no client tries again
+	lags     map[string]time.Duration // how much later than at once a node's member answers a read
+	heals    string                   // one of them that is well after it has refused once
+	revision int64                    // of what is read
+	idle     map[string]bool          // nodes whose member does not run
+	does     []string                 // what was asked of etcd and of the driver, in order
 	formed   driver.Formation
 	snapshot []byte // what a member gives as its snapshot
 	says     func(name, script string) string
@@ -271,7 +272,16 @@ func (m *member) copies() []*pb.Member {
 	return out
 }
 
-func (m *member) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (m *member) Range(ctx context.Context, _ *pb.RangeRequest) (*pb.RangeResponse, error) {
+	m.f.mu.Lock()
+	lag := m.f.lags[m.name]
+	m.f.mu.Unlock()
+	if lag > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(lag):
+		}
+	}
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: m.f.revision}}, m.sick()
 }
 
