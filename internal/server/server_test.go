@@ -61,6 +61,7 @@ func (r *rights) Record(_ context.Context, e access.Entry) error {
 type site struct {
 	t       *testing.T
 	url     string
+	handler http.Handler
 	world   *managertest.World
 	rights  *rights
 	data    string
@@ -69,7 +70,7 @@ type site struct {
 	m       *manager.Manager
 }
 
-func begin(t *testing.T) *site {
+func begin(t *testing.T, change ...func(*Options)) *site {
 	t.Helper()
 	s := &site{t: t, world: &managertest.World{}, data: t.TempDir(), rights: &rights{
 		roles: map[string]access.Role{"ann": access.Admin, "otto": access.Operator, "vera": access.Viewer,
@@ -82,9 +83,13 @@ func begin(t *testing.T) *site {
 	root := t.TempDir()
 	s.m, s.root, s.bundles = m, root, t.TempDir()
 	d := local.Deps(local.Options{Root: root})
-	srv := httptest.NewServer(New(Options{Manager: m, Access: s.rights, Version: "v1", Bundles: s.bundles,
-		Keep: 14,
-		Runs: runs.New(runs.Options{Root: root, Data: s.data}), Deps: func() operation.Deps { return d }}))
+	o := Options{Manager: m, Access: s.rights, Version: "v1", Bundles: s.bundles, Keep: 14,
+		Runs: runs.New(runs.Options{Root: root, Data: s.data}), Deps: func() operation.Deps { return d }}
+	for _, f := range change {
+		f(&o)
+	}
+	s.handler = New(o)
+	srv := httptest.NewServer(s.handler)
 	t.Cleanup(func() { m.Close(); srv.CloseClientConnections(); srv.Close() })
 	s.url = srv.URL
 	return s
