@@ -97,6 +97,17 @@ func inspected(ctx context.Context, err error, sum engine.Summary) error {
 	return f
 }
 
+// failures are those of an inspection that are no findings.
+func failures(sum engine.Summary) []event.Fault {
+	var out []event.Fault
+	for _, e := range sum.Failed {
+		if e.Fault != nil && e.Fault.Code != "preflight.failed" {
+			out = append(out, *e.Fault)
+		}
+	}
+	return out
+}
+
 // collector keeps the events of an inspection.
 type collector struct {
 	mu  sync.Mutex
@@ -127,7 +138,8 @@ func (c *collector) findings() []event.Finding {
 type PreflightResult struct {
 	Machines []phases.Machine
 	Findings []event.Finding
-	Bundles  []event.Msg // and who signed them
+	Failed   []event.Fault // what kept it from inspecting nodes, such as a login
+	Bundles  []event.Msg   // and who signed them
 	Deploy   event.Call
 }
 
@@ -143,12 +155,12 @@ func Preflight(ctx context.Context, c request.Common, d Deps) (*PreflightResult,
 		return nil, err
 	}
 	var machines func() []phases.Machine
-	_, err = i.run(ctx, func(e phases.Env) (p *engine.Plan) {
+	sum, err := i.run(ctx, func(e phases.Env) (p *engine.Plan) {
 		p, machines = phases.Preflight(e)
 		return p
 	})
 	return &PreflightResult{
-		Machines: machines(), Findings: i.seen.findings(), Bundles: i.bundles.Checked(),
+		Machines: machines(), Findings: i.seen.findings(), Failed: failures(sum), Bundles: i.bundles.Checked(),
 		Deploy: i.call(event.Call{Verb: "deploy"}),
 	}, err
 }

@@ -19,7 +19,8 @@ type PlanResult struct {
 	Nodes    []request.PlannedNode
 	Notices  []event.Msg // what is to be known before it begins
 	Findings []event.Finding
-	Bundles  []event.Msg // and who signed them
+	Failed   []event.Fault // what kept it from inspecting nodes
+	Bundles  []event.Msg   // and who signed them
 }
 
 // Plan is the dry run of a request: everything is inspected, and nothing changed. Where nodes could be inspected there
@@ -43,7 +44,8 @@ func Plan(ctx context.Context, of request.Request, d Deps) (*PlanResult, error) 
 	sum, err := i.run(ctx, func(e phases.Env) *engine.Plan { return phases.DryRun(e, w.plan) })
 	return &PlanResult{
 		Cluster: i.cluster.Name, Steps: len(sum.Changed), Nodes: i.seen.changes(sum),
-		Notices: i.seen.beforehand(), Findings: i.seen.findings(), Bundles: i.bundles.Checked(),
+		Notices: i.seen.beforehand(), Findings: i.seen.findings(), Failed: failures(sum),
+		Bundles: i.bundles.Checked(),
 	}, err
 }
 

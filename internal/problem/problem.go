@@ -134,6 +134,9 @@ func Status(f *event.Fault) int {
 func statuses() map[string]int {
 	return map[string]int{
 		"access.unauthenticated": http.StatusUnauthorized,
+		"api.body":               http.StatusBadRequest,
+		"control.gone":           http.StatusConflict,
+		"control.not-asked":      http.StatusConflict,
 		"account.ended":          http.StatusUnauthorized,
 		"account.locked":         http.StatusTooManyRequests,
 		"account.login":          http.StatusUnauthorized,

@@ -73,8 +73,8 @@ func (s *Server) life(api huma.API) {
 		"Inspect nodes, components, etcd and drift. This takes seconds"), access.View, (*InCluster).name}, s.status)
 }
 
-// own is the cluster's own deploy.yaml as a source, of a cluster that the state directory has.
-func (s *Server) own(cluster string) (request.Common, error) {
+// own is the cluster's own deploy.yaml as a source, of a cluster that has one in the state directory.
+func (s *Server) own(ctx context.Context, cluster string) (request.Common, error) {
 	v, err := s.Manager.Cluster(cluster)
 	if err != nil {
 		return request.Common{}, err
@@ -82,19 +82,23 @@ func (s *Server) own(cluster string) (request.Common, error) {
 	if v.Kubeconfig {
 		return request.Common{}, event.NewFault(event.ClassUsage, "manager.kubeconfig-only", nil, "cluster", cluster)
 	}
-	return request.OfCluster(cluster), nil
+	nodes, err := s.Runs.Nodes(ctx, cluster)
+	if err == nil && nodes == nil {
+		err = event.NewFault(event.ClassLocked, "manager.no-config", nil, "cluster", cluster)
+	}
+	return request.OfCluster(cluster), err
 }
 
 func (s *Server) certificates(
 	ctx context.Context, _ access.Caller, in *certificatesInput,
 ) (*certificatesOutput, error) {
-	c, err := s.own(in.Cluster)
+	c, err := s.own(ctx, in.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := operation.Certificates(ctx, c, !in.Nodes, s.Deps())
 	if err != nil {
-		return nil, err
+		return nil, ofNodes(err)
 	}
 	out := &certificatesOutput{}
 	b := &out.Body
@@ -110,13 +114,13 @@ func (s *Server) certificates(
 }
 
 func (s *Server) status(ctx context.Context, _ access.Caller, in *InCluster) (*statusOutput, error) {
-	c, err := s.own(in.Cluster)
+	c, err := s.own(ctx, in.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	st, err := operation.Status(ctx, c, s.Deps())
 	if err != nil {
-		return nil, err
+		return nil, ofNodes(err)
 	}
 	out, words := &statusOutput{}, problem.From(ctx)
 	b := &out.Body

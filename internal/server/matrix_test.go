@@ -77,8 +77,8 @@ healthz              +      +     +         +      +        +     +      +
 readyz               +      +     +         +      +        +     +      +
 `
 
-// bodies are valid ones, of requests that come to nothing even if they are allowed: so each is sent by everybody.
-func bodies() map[string]string {
+// validBodies are valid ones, of requests that come to nothing even if they are allowed: so each is sent by everybody.
+func validBodies() map[string]string {
 	return map[string]string{
 		"create-cluster":   oneCluster,
 		"import-cluster":   `{"name":"one"}`,
@@ -241,10 +241,10 @@ func TestWhoMaySendWhat(t *testing.T) {
 			"{token}", "t1").Replace(op.path)
 		for i, who := range roles {
 			headers := g.as(who)
-			if body := bodies()[id]; body != "" {
+			if body := validBodies()[id]; body != "" {
 				headers = append(headers, "Content-Type", "application/json")
 			}
-			status, code := g.tried(op.method, path, bodies()[id], headers...)
+			status, code := g.tried(op.method, path, validBodies()[id], headers...)
 			switch want := cells[i+1]; {
 			case code == "api.request":
 				t.Errorf("%s: the request of this test is not valid", id)

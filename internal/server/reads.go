@@ -76,6 +76,7 @@ type planInput struct {
 
 type planOutput struct {
 	Body struct {
+		OK       bool          `json:"ok" doc:"Everything could be inspected, and nothing blocks the change."`
 		Steps    int           `json:"steps"`
 		Nodes    []PlannedNode `json:"nodes" nullable:"false"`
 		Findings []Finding     `json:"findings" nullable:"false"`
@@ -209,11 +210,12 @@ func (s *Server) check(ctx context.Context, _ access.Caller, in *checkInput) (*c
 	common := request.OfFile(file)
 	common.Trust.AllowUnsigned, common.HostKeys = in.Body.Options.Unsigned, in.Body.Options.HostKeys
 	res, err := operation.Preflight(ctx, common, s.asking(in.Body.Options.Secrets))
-	if f := event.AsFault(err); f != nil && (res == nil || f.Class != event.ClassPreflight) {
-		return nil, err
+	if res == nil {
+		return nil, ofNodes(err)
 	}
 	out := &checkOutput{}
-	out.Body.OK, out.Body.Findings, out.Body.Nodes = err == nil, s.findings(ctx, res.Findings), res.Machines
+	out.Body.OK, out.Body.Nodes = err == nil, res.Machines
+	out.Body.Findings = s.findings(ctx, res.Findings, res.Failed, err)
 	return out, nil
 }
 
@@ -226,45 +228,78 @@ func (s *Server) asking(secrets map[string]string) operation.Deps {
 	return d
 }
 
-func (s *Server) findings(ctx context.Context, list []event.Finding) []Finding {
+// findings are those of an inspection, and what kept it from inspecting nodes. An inspection that failed has one at
+// least.
+func (s *Server) findings(ctx context.Context, list []event.Finding, failed []event.Fault, err error) []Finding {
 	out := []Finding{}
 	for _, f := range list {
-		fault := f.Fault
-		x := Finding{Severity: string(f.Severity), Fault: *faultOf(ctx, &fault)}
+		x := Finding{Severity: string(f.Severity), Fault: *faultOf(ctx, &f.Fault)}
 		x.Node = cmp.Or(x.Node, f.Host)
 		out = append(out, x)
+	}
+	if f := event.AsFault(err); f != nil && f.Code != "preflight.failed" && len(failed) == 0 {
+		failed = []event.Fault{*f}
+	}
+	for _, f := range failed {
+		out = append(out, Finding{Severity: string(event.Error), Fault: *faultOf(ctx, &f)})
 	}
 	return out
 }
 
-// plan is the dry run of an update.
-func (s *Server) plan(ctx context.Context, _ access.Caller, in *planInput) (*planOutput, error) {
+// ofNodes is an error of an operation in this process. That it cannot log in to nodes says nothing of the rights of
+// the caller, and nothing of the server.
+func ofNodes(err error) error {
+	f := event.AsFault(err)
+	if f == nil || f.Class != event.ClassAuth {
+		return err
+	}
+	out := *f
+	out.Class = event.ClassUsage
+	return &out
+}
+
+// planned is the run whose dry run a plan is: the first of an update.
+func (s *Server) planned(ctx context.Context, in *planInput) (request.Request, error) {
 	v, err := s.Manager.Cluster(in.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	var q request.Request = request.Deploy{Common: request.OfCluster(in.Cluster)}
-	if in.Body.Nodes != nil {
-		was, err := s.Runs.Nodes(ctx, in.Cluster)
-		if err != nil {
+	was, err := s.Runs.Nodes(ctx, in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	nodes := in.Body.Nodes
+	if nodes != nil {
+		if err := findings(s.Rules.Update(was, nodes, wanted(v.Record).Server)); err != nil {
 			return nil, err
 		}
-		if err := findings(s.Rules.Update(was, in.Body.Nodes, wanted(v.Record).Server)); err != nil {
-			return nil, err
+	}
+	switch {
+	case v.Kubeconfig:
+		return nil, event.NewFault(event.ClassUsage, "manager.kubeconfig-only", nil, "cluster", in.Cluster)
+	case was == nil:
+		return nil, event.NewFault(event.ClassLocked, "manager.no-config", nil, "cluster", in.Cluster)
+	case nodes != nil:
+		if next, err := s.Runs.Planned(ctx, in.Cluster, nodes); err != nil || next != nil {
+			return next, err
 		}
-		if next, err := s.Runs.Planned(ctx, in.Cluster, in.Body.Nodes); err != nil || next != nil {
-			if err != nil {
-				return nil, err
-			}
-			q = next
-		}
+	}
+	return request.Deploy{Common: request.OfCluster(in.Cluster)}, nil
+}
+
+// plan is the dry run of an update.
+func (s *Server) plan(ctx context.Context, _ access.Caller, in *planInput) (*planOutput, error) {
+	q, err := s.planned(ctx, in)
+	if err != nil {
+		return nil, err
 	}
 	res, err := operation.Plan(ctx, q, s.asking(in.Body.Secrets))
 	if res == nil {
-		return nil, err
+		return nil, ofNodes(err)
 	}
 	out := &planOutput{}
-	out.Body.Steps, out.Body.Nodes, out.Body.Findings = res.Steps, []PlannedNode{}, s.findings(ctx, res.Findings)
+	out.Body.OK, out.Body.Steps, out.Body.Nodes = err == nil, res.Steps, []PlannedNode{}
+	out.Body.Findings = s.findings(ctx, res.Findings, res.Failed, err)
 	p := problem.From(ctx)
 	for _, n := range res.Nodes {
 		x := PlannedNode{Node: n.Node, Upload: n.Upload, Changes: []string{}}

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -54,11 +53,11 @@ func (s *replies) once(next http.Handler) http.Handler {
 			return
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		if err != nil {
-			problem.Write(w, r, event.NewFault(event.ClassUsage, "api.request", err, "why", "body"))
+		if err != nil { // of a form of the page: others were read before
+			problem.Write(w, r, event.NewFault(event.ClassUsage, "api.body", err))
 			return
 		}
-		r.Body = &whole{bytes.NewReader(body), http.NewResponseController(w)}
+		r.Body = &whole{io.NopCloser(bytes.NewReader(body)), http.NewResponseController(w)}
 		mine := &reply{at: time.Now(), digest: sha256.Sum256(body), done: make(chan struct{})}
 		k := replyKey{who.ID, r.Method, r.URL.RequestURI(), key}
 		have := s.enter(k, mine)
@@ -133,25 +132,6 @@ func secret(path string) bool {
 	}
 	return false
 }
-
-// whole is a body that was read before. A time limit for reading it does not outlive it: the connection is read on, to
-// see that the client is there.
-type whole struct {
-	*bytes.Reader
-	control *http.ResponseController
-}
-
-// Read implements io.Reader.
-func (b *whole) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	if errors.Is(err, io.EOF) {
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
-}
-
-// Close implements io.Closer.
-func (b *whole) Close() error { return nil }
 
 // again gives the answer of before.
 func (s *replies) again(w http.ResponseWriter, r *http.Request, have, now *reply) {

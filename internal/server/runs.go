@@ -171,7 +171,12 @@ func (s *Server) decide(ctx context.Context, _ access.Caller, in *decisionInput)
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.Decide(in.Body.Step, event.Decision(in.Body.Decision))
+	select {
+	case <-h.Done(): // nobody asks any more
+		return nil, event.NewFault(event.ClassUsage, "control.not-asked", nil, "step", in.Body.Step)
+	default:
+		return nil, h.Decide(in.Body.Step, event.Decision(in.Body.Decision))
+	}
 }
 
 // first is the number that a stream begins with.

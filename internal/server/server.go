@@ -23,13 +23,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/problem"
 )
 
-const (
-	// maxBody is more than the largest request: a thousand nodes.
-	maxBody = 2 << 20
-	// readIn is how long a body may take.
-	readIn = 20 * time.Second
-)
-
 // Prefix of all routes.
 const Prefix = "/api/v1"
 
@@ -85,7 +78,7 @@ func New(o Options) http.Handler {
 		mux.Handle("/api/", unknown)
 		mux.Handle("/", o.Page(mux))
 	}
-	return speaking(o.Access.Identify(s.replies.once(mux)))
+	return speaking(o.Access.Identify(bodies(s.replies.once(mux))))
 }
 
 // config is that of huma: no links in bodies, and nothing that a browser would load from elsewhere.
