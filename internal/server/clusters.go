@@ -191,7 +191,7 @@ func (s *Server) take(ctx context.Context, who access.Caller, in *importInput) (
 	return s.answer(ctx, v, http.StatusAccepted), nil
 }
 
-// update sets the nodes.
+// update sets the nodes. Of a cluster that no run has touched yet they are replaced.
 func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput) (*shown, error) {
 	v, err := s.Manager.Cluster(in.Cluster)
 	if err != nil {
@@ -203,9 +203,24 @@ func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput)
 	}
 	w := wanted(v.Record)
 	w.Nodes = in.Body.Nodes
+	wrong := s.Rules.Update(was, in.Body.Nodes, w.Server)
+	if was == nil && len(wrong) == 0 && !v.Kubeconfig {
+		if w.Deploy, wrong, err = s.replaced(in.Cluster, w, in.Body.Nodes); err != nil {
+			return nil, err
+		}
+	}
 	nodes := func(p *runs.Parameters) error { p.Nodes = true; return nil }
 	return s.begin(ctx, in.Cluster, manager.Update, in.Matching, in.Body.Options, &w, nodes, who,
-		func(manager.Record) error { return findings(s.Rules.Update(was, in.Body.Nodes, w.Server)) })
+		func(manager.Record) error { return findings(wrong) })
+}
+
+// replaced is what a cluster that has no deploy.yaml of its own is to be created with, with other nodes.
+func (s *Server) replaced(cluster string, w runs.Wanted, nodes []profile.Node) (string, []profile.Finding, error) {
+	if w.Deploy == "" { // of the command line
+		return "", nil, event.NewFault(event.ClassLocked, "manager.no-config", nil, "cluster", cluster)
+	}
+	text, wrong, err := profile.Replaced([]byte(w.Deploy), nodes, s.Runs.File(cluster))
+	return string(text), wrong, err
 }
 
 // begin begins an operation of a cluster that exists. more adds to the parameters; check is called when the operation

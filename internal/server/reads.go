@@ -258,7 +258,8 @@ func ofNodes(err error) error {
 	return &out
 }
 
-// planned is the run whose dry run a plan is: the first of an update.
+// planned is the run whose dry run a plan is: the first of an update, or the creation of a cluster that no run has
+// touched yet.
 func (s *Server) planned(ctx context.Context, in *planInput) (request.Request, error) {
 	v, err := s.Manager.Cluster(in.Cluster)
 	if err != nil {
@@ -268,9 +269,9 @@ func (s *Server) planned(ctx context.Context, in *planInput) (request.Request, e
 	if err != nil {
 		return nil, err
 	}
-	nodes := in.Body.Nodes
+	w, nodes := wanted(v.Record), in.Body.Nodes
 	if nodes != nil {
-		if err := findings(s.Rules.Update(was, nodes, wanted(v.Record).Server)); err != nil {
+		if err := findings(s.Rules.Update(was, nodes, w.Server)); err != nil {
 			return nil, err
 		}
 	}
@@ -278,7 +279,15 @@ func (s *Server) planned(ctx context.Context, in *planInput) (request.Request, e
 	case v.Kubeconfig:
 		return nil, event.NewFault(event.ClassUsage, "manager.kubeconfig-only", nil, "cluster", in.Cluster)
 	case was == nil:
-		return nil, event.NewFault(event.ClassLocked, "manager.no-config", nil, "cluster", in.Cluster)
+		if nodes == nil {
+			nodes = w.Nodes
+		}
+		text, wrong, err := s.replaced(in.Cluster, w, nodes)
+		if err == nil {
+			err = findings(wrong)
+		}
+		return request.Deploy{Common: request.Common{Source: request.Source{File: s.Runs.File(in.Cluster),
+			Text: []byte(text)}}}, err
 	case nodes != nil:
 		if next, err := s.Runs.Planned(ctx, in.Cluster, nodes); err != nil || next != nil {
 			return next, err

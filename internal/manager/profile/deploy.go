@@ -3,6 +3,7 @@ package profile
 import (
 	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,7 +69,39 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 		}
 		set(config.BundleKey(arch), path)
 	}
-	for _, n := range c.Nodes {
+	return finish(d, c.Nodes, name, out)
+}
+
+// Replaced is the deploy.yaml of a cluster that was not created yet, with other nodes. Labels and taints of a node that
+// keeps its name stay, unless others are said.
+func Replaced(text []byte, nodes []Node, name string) ([]byte, []Finding, error) {
+	d, problems := config.ReadDraft(text, name)
+	was, more := config.Load(text, name)
+	if err := append(problems, more...).Err(); err != nil {
+		return nil, nil, err
+	}
+	old := Of(was)
+	nodes = slices.Clone(nodes)
+	for i, n := range nodes {
+		at := slices.IndexFunc(old, func(o Node) bool { return o.Name == n.Name })
+		if at < 0 {
+			continue
+		}
+		if n.Labels == nil {
+			nodes[i].Labels = old[at].Labels
+		}
+		if n.Taints == nil {
+			nodes[i].Taints = old[at].Taints
+		}
+	}
+	delete(d.Values, "eggo.nodes")
+	d.Machines = nil
+	return finish(d, nodes, name, nil)
+}
+
+// finish gives a draft its machines, and is what it comes to, beside what was found wrong before.
+func finish(d config.Draft, nodes []Node, name string, out []Finding) ([]byte, []Finding, error) {
+	for _, n := range nodes {
 		m := config.Machine{Name: n.Name, IP: n.Address, Arch: n.Arch, Roles: roles(n)}
 		if n.Port != 0 {
 			m.Port = strconv.Itoa(n.Port)
@@ -92,7 +125,7 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 	if len(out) > 0 {
 		return text, out, nil
 	}
-	text, problems, err = labeled(text, name, c.Nodes)
+	text, problems, err = labeled(text, name, nodes)
 	if text == nil {
 		for _, p := range problems {
 			out = append(out, Finding{location(p.Key), p.Fault()})

@@ -200,14 +200,7 @@ func (r *Runner) next(ctx context.Context, rec manager.Record) (request.Request,
 	}
 	switch o.Kind {
 	case manager.Create:
-		if w.Deploy == "" { // of the command line
-			return request.Deploy{Common: own}, nil
-		}
-		file := filepath.Join(r.Dir(rec.Name), store.ConfigName)
-		if err := r.Keep(rec.Name, store.ConfigName, w.Deploy); err != nil {
-			return nil, err
-		}
-		return request.Deploy{Common: request.OfFile(file)}, nil
+		return r.create(rec.Name, w)
 	case manager.Delete:
 		if _, err := r.config(ctx, rec.Name); errors.Is(err, fs.ErrNotExist) { // nothing was ever changed
 			return nil, nil
@@ -215,6 +208,20 @@ func (r *Runner) next(ctx context.Context, rec manager.Record) (request.Request,
 	}
 	return p.request(o.Kind, own), nil
 }
+
+// create is the deploy that a cluster begins with.
+func (r *Runner) create(cluster string, w Wanted) (request.Request, error) {
+	if w.Deploy == "" { // of the command line
+		return request.Deploy{Common: request.OfCluster(cluster)}, nil
+	}
+	if err := r.Keep(cluster, store.ConfigName, w.Deploy); err != nil {
+		return nil, err
+	}
+	return request.Deploy{Common: request.OfFile(r.File(cluster))}, nil
+}
+
+// File is the deploy.yaml that a cluster is created with.
+func (r *Runner) File(cluster string) string { return filepath.Join(r.Dir(cluster), store.ConfigName) }
 
 // request is what one run of an operation is asked with, nil if the cluster decides about it.
 func (p Parameters) request(k manager.Kind, own request.Common) request.Request {
@@ -292,6 +299,9 @@ func (r *Runner) Nodes(ctx context.Context, cluster string) ([]profile.Node, err
 func (r *Runner) update(ctx context.Context, rec manager.Record, w Wanted, p Parameters) (request.Request, error) {
 	own, o := request.OfCluster(rec.Name), rec.Operation
 	c, err := r.config(ctx, rec.Name)
+	if errors.Is(err, fs.ErrNotExist) && len(o.Runs) == 0 { // no node was touched yet
+		return r.create(rec.Name, w)
+	}
 	if err != nil {
 		return nil, err
 	}
