@@ -54,6 +54,10 @@ func cluster(t *testing.T, more string) *Addons {
 	for _, name := range []string{"calico.yaml", "cilium.yaml"} {
 		m.Members = append(m.Members, bundle.Member{Path: "addons/" + name, Kind: bundle.Addon, Name: name})
 	}
+	for _, name := range []string{"portmap", "loopback"} {
+		m.Members = append(m.Members, bundle.Member{Path: "cni/" + name, Kind: bundle.Binary, Name: name,
+			Dst: "/opt/cni/bin", Mode: 0o755, Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker}})
+	}
 	n.SetBundle("amd64", shelf{m})
 	return New(&payload.Payload{Nodes: n, Executed: func(config.Node) []string { return nil }}, nil, nil)
 }
@@ -66,8 +70,9 @@ func TestCalicoGetsThePodNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != 1 || told[0].Key != "notice.pod-cidr" || told[0].Args["cidr"] != "10.200.0.0/16" ||
-		told[0].Args["addon"] != "calico.yaml" {
+	if len(told) != 2 || told[0].Key != "notice.pod-cidr" || told[0].Args["cidr"] != "10.200.0.0/16" ||
+		told[0].Args["addon"] != "calico.yaml" || told[1].Key != "notice.cni-skip" ||
+		told[1].Args["plugins"] != "loopback,portmap" {
 		t.Errorf("%+v", told)
 	}
 	node := object(objs, "DaemonSet", "calico-node")
@@ -76,7 +81,8 @@ func TestCalicoGetsThePodNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), `{"name":"CALICO_IPV4POOL_CIDR","value":"10.200.0.0/16"}`) ||
-		!strings.Contains(string(text), "CALICO_IPV4POOL_IPIP") {
+		!strings.Contains(string(text), "CALICO_IPV4POOL_IPIP") ||
+		!strings.Contains(string(text), `{"name":"SKIP_CNI_BINARIES","value":"loopback,portmap"}`) {
 		t.Errorf("%s", text)
 	}
 	if again := r.fit(node, "calico.yaml"); again != nil {

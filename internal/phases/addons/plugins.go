@@ -2,6 +2,7 @@ package addons
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 )
 
 // Trees are the directories that a network plugin keeps on a node.
@@ -33,6 +35,9 @@ func (r *Addons) fit(o *unstructured.Unstructured, addon string) []event.Msg {
 	}
 	if setCNIBinDir(o, r.CNIDir()) {
 		out = append(out, event.M("notice.cni-bin-dir", "addon", addon, "dir", r.CNIDir()))
+	}
+	if own := strings.Join(r.ownPlugins(), ","); own != "" && setCalicoSkip(o, own) {
+		out = append(out, event.M("notice.cni-skip", "addon", addon, "plugins", own))
 	}
 	if setFlannelInterface(o) {
 		out = append(out, event.M("notice.flannel-iface", "addon", addon))
@@ -63,7 +68,44 @@ func setCalicoPool(o *unstructured.Unstructured, cidr string) bool {
 
 // setEnv sets a variable of a container of the object's pods; false when it has that value already.
 func setEnv(o *unstructured.Unstructured, container, name, value string) bool {
-	at := []string{"spec", "template", "spec", "containers"}
+	return setEnvIn(o, "containers", container, name, value)
+}
+
+// setCalicoSkip has calico leave the CNI plugins alone that the bundle has: it would replace them with its own whenever
+// its pod starts, and the next deploy would take them back.
+func setCalicoSkip(o *unstructured.Unstructured, plugins string) bool {
+	if o.GetKind() != "DaemonSet" || o.GetName() != "calico-node" && o.GetName() != "canal" {
+		return false
+	}
+	return setEnvIn(o, "initContainers", "install-cni", "SKIP_CNI_BINARIES", plugins)
+}
+
+// ownPlugins are the CNI plugins that the bundles of all nodes have.
+func (r *Addons) ownPlugins() []string {
+	var out []string
+	for i, n := range nodes.Kubelets(r.Cluster) {
+		b := r.BundleOf(n)
+		if b == nil {
+			return nil
+		}
+		var has []string
+		for _, p := range r.Members(n, b.Manifest()) {
+			if p.Dst == r.CNIDir() {
+				has = append(has, path.Base(p.File))
+			}
+		}
+		if i > 0 {
+			has = slices.DeleteFunc(has, func(name string) bool { return !slices.Contains(out, name) })
+		}
+		out = has
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// setEnvIn sets a variable of a container of a workload.
+func setEnvIn(o *unstructured.Unstructured, kind, container, name, value string) bool {
+	at := []string{"spec", "template", "spec", kind}
 	containers, _, _ := unstructured.NestedSlice(o.Object, at...) // a copy
 	for _, x := range containers {
 		c, ok := x.(map[string]any)

@@ -66,8 +66,9 @@ enter() {
 	done
 } 2>>"$dir/console.log"
 
-# a kernel has /sys/fs/bpf, and nspawn leaves it out: network plugins look for the directory
-binds=--tmpfs=/sys/fs/bpf
+# systemd mounts /sys/fs/bpf, and nspawn leaves it out: network plugins look for it, and would mount it themselves
+mkdir -p "$dir/bpf"
+binds=--bind=$dir/bpf:/sys/fs/bpf
 for dev in /dev/kmsg /dev/fuse; do
 	[ -e $dev ] && binds="$binds --bind=$dev"
 done
@@ -88,6 +89,7 @@ while [ $status = 133 ]; do # 133 is nspawn's word for "the node asked for a reb
 		# shellcheck disable=SC2086,SC3028 # binds are several options; HOSTNAME is one of the settings
 		exec unshare --mount --propagation private -- sh -c '
 			dir=$1; shift
+			mount -t bpf bpf "$dir/bpf" || mount -t tmpfs tmpfs "$dir/bpf"
 			mount -o loop,noatime,discard "$dir/disk.img" "$dir/root" && exec "$@"' sh "$dir" ${EMULATE:+sh "$dir/emulate.sh" "$EMULATE"} systemd-nspawn \
 			--quiet --directory="$dir/root" --machine="$MACHINE" --hostname="$HOSTNAME" --register=no --keep-unit \
 			--network-namespace-path="/run/netns/$NETNS" --kill-signal=SIGRTMIN+3 \

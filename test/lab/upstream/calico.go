@@ -134,7 +134,8 @@ func directory(dir string) ([]member, error) {
 	return out, err
 }
 
-// calicoCNIImage has the plugin under its two names, the program that copies it to the node, and the plugins of others that its configuration names.
+// calicoCNIImage has the plugin under its two names, the program that copies plugins to the node, and the plugins of
+// others that its configuration names.
 func calicoCNIImage(ctx context.Context, b *builder, tag, arch string) (platformImage, error) {
 	if err := calicoOf(tag); err != nil {
 		return platformImage{}, err
