@@ -71,6 +71,7 @@ func Back(env Env, with upgrade.Options) *engine.Plan {
 		}
 	}
 	b.Add(r.control.Settle(needs, nil)...)
+	b.Add(r.control.Publish()...)
 	b.Add(r.balancer.Steps()...)
 	if !begun.Committed {
 		b.Add(kubelets.Steps(append(needs, plan.ID(plan.PhaseControl, "ready", "")))...)
@@ -88,7 +89,7 @@ func Back(env Env, with upgrade.Options) *engine.Plan {
 // that is cut off in between is still under way.
 func (r *run) endBack(state *upgrade.State, begun upgrade.Begun) []*engine.Step {
 	proofs := r.proofs()
-	last := r.host.Retire(plan.StepIDs(proofs))
+	last := slices.Concat(r.host.Retire(plan.StepIDs(proofs)), r.unpin(plan.StepIDs(proofs)))
 	if begun.Packages {
 		last = append(last, r.forgetPackages(plan.StepIDs(proofs))...)
 	}

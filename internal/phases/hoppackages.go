@@ -41,6 +41,7 @@ func (h *hop) nodes(needs string) []*engine.Step {
 		k.Moves.Back = func(n config.Node) *engine.Step { return pk.Back(n, h.Version, r.packaged(n)...) }
 		k.Moves.Was = h.started
 	}
+	k.Before = h.publishBefore()
 	return k.Steps([]string{needs})
 }
 

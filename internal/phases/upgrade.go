@@ -110,6 +110,7 @@ func (h *hop) plan(first bool) *engine.Plan {
 		return plan.StepIDs(saved)
 	})
 	b.Add(r.infrastructure(r.runtimes.Answers)...)
+	b.Add(h.pins()...)
 	ready := b.LooseBarrier("upgrade.uploaded", b.IDs(plan.PhaseInfra, ""))
 	b.Gate(func(string, string) []string { return []string{ready} }) // a service starts when no node waits for a bundle
 	r.etcd.Revert = h.member
@@ -134,8 +135,10 @@ func (h *hop) plan(first bool) *engine.Plan {
 	for _, n := range nodes.Kubelets(r.Cluster) {
 		b.Barrier(plan.ID(plan.PhaseBootstrap, "proxy", n.Name), []string{plan.ID(plan.PhaseNodes, "turn", n.Name)})
 	}
+	published := h.publish()
+	b.Add(published...)
 	b.Add(h.whenAllAreThere(r.addons.Steps())...)
-	b.Add(h.end()...)
+	b.Add(h.end(plan.StepIDs(published))...)
 	if h.next == nil {
 		r.hooks.After(b, plan.PhaseCheck)
 	}
@@ -417,14 +420,15 @@ func (h *hop) whenAllAreThere(steps []*engine.Step) []*engine.Step {
 
 // end proves the hop, and ends it: deploy.yaml names its bundles from then on, what gave way goes, and the next hop is
 // under way, if there is one.
-func (h *hop) end() []*engine.Step {
+func (h *hop) end(published []string) []*engine.Step {
 	r := h.to
 	proofs := r.proofs()
 	stored := upgrade.Stored{Clients: r.Clients, State: h.state}
 	rewrite := stored.Rewrite(plan.StepIDs(proofs))
-	reached := plan.Step(plan.PhaseCheck, "reached", "", []string{rewrite.ID})
+	reached := plan.Step(plan.PhaseCheck, "reached", "", append(published, rewrite.ID))
 	reached.Apply = h.reached
-	retire := append(r.host.Retire([]string{reached.ID}), h.forget([]string{reached.ID})...)
+	over := []string{reached.ID}
+	retire := slices.Concat(r.host.Retire(over), h.forget(over), r.unpin(over))
 	ended := plan.Step(plan.PhaseCheck, "ended", "", plan.StepIDs(append(slices.Clip(retire), reached)))
 	ended.Apply = h.ended
 	last := append(append([]*engine.Step{rewrite, reached}, retire...), ended)

@@ -40,7 +40,8 @@ func (r *ControlPlane) Steps(answers []string) []*engine.Step {
 		start(driver.ControllerManager, "controller-manager", nil, after)
 		start(driver.Scheduler, "scheduler", nil, after)
 	}
-	return append(steps, r.Settle(plan.IDs(plan.PhaseControl, "apiserver", cps), answers)...)
+	steps = append(steps, r.Settle(plan.IDs(plan.PhaseControl, "apiserver", cps), answers)...)
+	return append(steps, r.Publish()...)
 }
 
 // Settle are the steps that come after the API servers were started by the steps of needs.
@@ -56,7 +57,13 @@ func (r *ControlPlane) Settle(needs, answers []string) []*engine.Step {
 	conf := plan.Step(plan.PhaseControl, "kubeconfig", "", append([]string{ready.ID}, answers...))
 	conf.Check = r.adminConfWritten
 	conf.Apply = r.writeAdminConf
-	return append([]*engine.Step{ready, rbac, conf}, r.Driver.Publish([]string{ready.ID})...)
+	return []*engine.Step{ready, rbac, conf}
+}
+
+// Publish are the steps by which the driver publishes what it has for all nodes, when Settle's say that the API servers
+// are ready. An upgrade does so at its end.
+func (r *ControlPlane) Publish() []*engine.Step {
+	return r.Driver.Publish([]string{plan.ID(plan.PhaseControl, "ready", "")})
 }
 
 // Ready makes the clients, which reach whichever API server lives, and waits for /readyz of all of them.

@@ -53,6 +53,10 @@ type Runtime interface {
 	// digest of registries.
 	List() string
 	KeepsDigests() bool
+	// Pins are functions of the shell that mark images which the kubelet is not to remove: loose NAME... prints those
+	// that are there and have no mark, pin NAME... marks them, unpin takes away the marks of pin. "" when the runtime
+	// knows no such mark.
+	Pins() string
 	// Load is a script that imports the archive at a path.
 	Load(archive string) string
 	// Stop is a script that ends all containers of pods, in bounded time, while the runtime runs, and then unmounts

@@ -42,6 +42,10 @@ type Kubelets struct {
 	// Moves are how packages are moved before the runtime is started; nil leaves them alone.
 	Moves *Moves
 
+	// Before publishes again what the driver had for all nodes before the hop; nil does nothing. What a turn publishes
+	// for its node is for no other one: that may not have the image, and its own kube-proxy is of before.
+	Before func(context.Context) error
+
 	// Last is done when the node is open again; of the step the same is used, nil does nothing. Reports is the
 	// container runtime that the Node is to name; "" is any. Both are of nodes that are changed to another runtime.
 	Last    func(config.Node) *engine.Step
@@ -54,6 +58,9 @@ type Kubelets struct {
 	options Options
 	drains  drain.Drain
 	closing sync.Mutex // one node at a time looks whether another can take its pods, and is closed
+
+	publishing sync.Mutex
+	published  int // turns that need what they have published
 }
 
 // NewKubelets are the turns with the driver of the hop's bundles, and the step by which a node's container runtime is
@@ -144,9 +151,38 @@ func (k *Kubelets) parts(n config.Node) []part {
 		for _, b := range w.Before {
 			out = append(out, part{b.Check, b.Apply})
 		}
+		if c == driver.Proxy && k.Before != nil {
+			w.Apply = k.meanwhile(w.Apply)
+		}
 		out = append(out, part{w.Check, w.Apply})
 	}
 	return out
+}
+
+// beforeLimit bounds what publishes again what was there before; a run that is aborted does it too.
+const beforeLimit = 30 * time.Second
+
+// meanwhile is work that publishes something for all nodes. When no turn needs that any more, what was there before is
+// published again.
+func (k *Kubelets) meanwhile(apply func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		k.publishing.Lock()
+		k.published++
+		k.publishing.Unlock()
+		err := apply(ctx)
+		k.publishing.Lock()
+		defer k.publishing.Unlock()
+		if k.published--; k.published > 0 {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beforeLimit)
+		defer cancel()
+		if failed := k.Before(ctx); failed != nil {
+			return errors.Join(err, k.Emit(event.Notice{Step: engine.StepID(ctx),
+				Text: event.M("notice.upgrade-published", "cause", event.Clean(failed.Error()))}))
+		}
+		return err
+	}
 }
 
 // differs says whether something of the node does not run as it is to.

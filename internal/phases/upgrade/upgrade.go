@@ -9,6 +9,8 @@
 //   - Components of a control plane are started one by one: the API server first, and last on the way back.
 //   - A restart of an API server takes place while the load balancers leave it out (balancer.Aside).
 //   - The kubelet and kube-proxy are started after the node's container runtime, on a node that is drained.
+//   - Publish of either run may be called again: a turn publishes for its node, then what was there before is published
+//     again, until all nodes have had their turns.
 //   - Log says why a component does not run. Stop of the kubelet comes before a change of the container runtime.
 package upgrade
 
