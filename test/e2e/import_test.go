@@ -144,6 +144,8 @@ func TestImportKubeadm(t *testing.T) {
 	s.Bundle, err = s.PackKubeadm(ctx, minorOwn)
 	must(t, "pack", err)
 	kubeadmByHand(t, s, 3, "n1", "n2", "n3", "n4")
+	_, err = s.Kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=300s", "node", "--all")
+	must(t, "nodes", err)
 	_, err = s.Kubectl(ctx, "taint", "node", "n3", "node-role.kubernetes.io/control-plane-") // runs pods as well
 	must(t, "taint", err)
 	must(t, "workload", s.StartWorkload(ctx))
