@@ -127,6 +127,28 @@ func TestMessagesAreWrittenByOneRule(t *testing.T) {
 	}
 }
 
+// unitOfComponent is where the log of a component is that kubeadm has run as a pod.
+var unitOfComponent = regexp.MustCompile(
+	`journalctl -u (\{component\}|\{other\}|etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kube-proxy)`)
+
+// A component is a service or a pod: who is told where its log is does not have to know which.
+func TestALogIsNamedForBothDrivers(t *testing.T) {
+	seen := 0
+	for lang, texts := range map[Lang]map[string]string{English: catalog(English), Chinese: catalog(Chinese)} {
+		for key, text := range texts {
+			if unitOfComponent.MatchString(text) {
+				seen++
+				if !strings.Contains(text, "/var/log/pods") {
+					t.Errorf("%s %s: %q", lang, key, text)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no message names a log")
+	}
+}
+
 // The rules find what they are for, and nothing else.
 func TestTheRulesOfMessagesCatchWhatTheyMean(t *testing.T) {
 	for _, tc := range []struct {

@@ -17,7 +17,7 @@ func TestUpgradeFromMenu(t *testing.T) {
 	x := sit(t, u.Stand, "en")
 	x.command("eggo-tui")
 	x.choose("Upgrade")
-	x.see(2*time.Minute, minorOwn+" → "+aPatch, "Order of the upgrade", "about 5 seconds",
+	x.see(2*time.Minute, minorOwn+" → "+aPatch, "Order of the upgrade", "some seconds",
 		"can be reverted until the upgrade has ended")
 	u.Say("what the person chooses from:\n%s", x.screen())
 	x.press("End", "Enter")
