@@ -247,8 +247,8 @@ var containerdStop string
 
 // Stop: every call is bounded, for a task that is not dead makes "tasks rm -f" wait for ever. A pod's sandbox ends
 // after its containers: the shim of containerd 2 goes with the sandbox's task, and stays for ever if there is another
-// one at that time. A shim that is left when there are no tasks has nothing to do any more: it may be of a pod that went
-// when the machine lost its power.
+// one at that time. A shim that is left when there are no tasks has nothing to do any more: it may be of a pod that
+// went when the machine lost its power.
 func (d containerd) Stop() string {
 	return strings.ReplaceAll(containerdStop, "@CTR@", d.ctr()) +
 		unmount("^/run/containerd/io.containerd.runtime.v2.task/k8s.io/") +
