@@ -81,6 +81,12 @@ func RuntimeExtras(runtime string) []string {
 	return nil
 }
 
+// OfRuntime says whether a program of a bundle is a container runtime's.
+func OfRuntime(name string) bool {
+	return slices.Contains([]string{"containerd", "containerd-shim-runc-v2", "ctr", "runc"}, name) ||
+		OfOtherRuntime("", name)
+}
+
 // OfOtherRuntime says whether a package or a program of a bundle is of Docker or iSulad alone, where that is not the
 // runtime: a bundle may have several. containerd is no such one, for Docker needs it.
 func OfOtherRuntime(runtime, name string) bool {

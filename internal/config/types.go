@@ -181,6 +181,7 @@ type Package struct {
 // Eggo is the optional top-level map "eggo:" with the keys that are our own.
 type Eggo struct {
 	Driver           string // binary (default), kubeadm
+	Imported         bool   // others have made the cluster: what is theirs is left alone
 	Hostname         string // keep (default), set
 	EtcdUser         string // etcd (default), root
 	SudoPassword     string

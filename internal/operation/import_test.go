@@ -224,7 +224,7 @@ func afterImport(t *testing.T, f *fakes, d Deps, h heard) {
 		t.Error(err)
 	}
 	h.all = nil
-	err = did(t, request.Deploy{Common: c}, d)
+	err = did(t, request.Renew{Common: c}, d)
 	var codes []string
 	for _, x := range h.findings() {
 		if x.Severity == event.Error && x.Host == "w1" {
@@ -232,7 +232,7 @@ func afterImport(t *testing.T, f *fakes, d Deps, h heard) {
 		}
 	}
 	if event.AsFault(err) == nil || event.AsFault(err).Code != "preflight.failed" || len(h.changes()) > 0 ||
-		!slices.Contains(codes, "preflight.imported") {
+		!slices.Contains(codes, "preflight.not-taken-over") {
 		t.Error(err, codes, h.changes())
 	}
 	h.all = nil

@@ -93,6 +93,7 @@ func (r *run) deploy(b *plan.Builder, check func(context.Context) error, more ..
 		}
 		return plan.StepIDs(before[host])
 	})
+	r.kubeletsFirst(b)
 	b.Add(r.etcd.Steps()...)
 	b.Add(r.control.Steps(r.balancer.Ready())...)
 	b.Add(r.balancer.Steps()...)

@@ -1,6 +1,8 @@
 package phases
 
 import (
+	"strings"
+
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
@@ -40,6 +42,9 @@ func (r *run) infrastructure(runtime func(config.Node) *engine.Step) []*engine.S
 		if len(r.Listed(n, "repo")) > 0 {
 			steps = append(steps, pk.FromRepositories(n))
 		}
+		if r.Cluster.Eggo.Imported {
+			steps = append(steps, r.takeOver(n))
+		}
 		// In the order in which they are waited for: etcd, then what needs it, then the rest.
 		for _, group := range plan.Groups(n) {
 			steps = append(steps, r.host.PlaceBinaries(n, group))
@@ -50,6 +55,13 @@ func (r *run) infrastructure(runtime func(config.Node) *engine.Step) []*engine.S
 	}
 	for _, n := range r.Cluster.With(bundle.LoadBalancer) {
 		steps = append(steps, r.balancer.MaskNginx(n))
+	}
+	if r.Cluster.Eggo.Imported {
+		for _, s := range steps {
+			if strings.HasPrefix(s.ID, plan.PhaseInfra+".programs-") {
+				s.Needs = append(s.Needs, plan.ID(plan.PhaseInfra, "take-over", s.Host))
+			}
+		}
 	}
 	for _, s := range steps {
 		r.keepOut(s)

@@ -52,7 +52,7 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 			if n.Has(bundle.LoadBalancer) {
 				paths = append(paths, layout.UnitDir+balancer.Unit)
 			}
-			if nodes.IsKubelet(n) {
+			if nodes.IsKubelet(n) && !r.Imported(n.Name) {
 				paths = append(paths, rt.Paths(n)...)
 			}
 			return paths

@@ -65,7 +65,8 @@ func newRun(env Env) *run {
 	turns, c := rolling.New(), certs.New(e)
 	at := binary.Paths()
 	n := nodes.New(e, facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig,
-		Markers: layout.RuntimeMarkers(), Space: []string{at.EtcdData}})
+		Markers: layout.RuntimeMarkers(), DropIns: binary.Units(driver.Kubelet)[0] + ".d",
+		Space: []string{at.EtcdData}})
 	former := penv.ReadFormer(e)
 	n.SetFormer(former)
 	n.SetFormerDNS(penv.ReadFormerDNS(e))

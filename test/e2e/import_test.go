@@ -133,23 +133,42 @@ func kubeadmByHand(t *testing.T, s *stand.Stand, planes int, nodes ...string) {
 	}
 }
 
+// importing are the arguments of an import of the cluster whose first control plane is n1.
+func importing(t *testing.T, s *stand.Stand) []string {
+	t.Helper()
+	return []string{"import", "--id", "taken", "--user", "root", "--key", s.Lab.IdentityFile(), "--host-keys",
+		"accept-new", "--" + runtime.GOARCH + "-bundle", s.Bundle, address(t, s, "n1")}
+}
+
+// byOthers is a lab of nodes of which all but the last others are a cluster that kubeadm has made by hand: three
+// control planes, of which the last runs pods, and workers.
+func byOthers(t *testing.T, nodes, others int) *stand.Stand {
+	t.Helper()
+	s := newLab(t, nodes)
+	var err error
+	s.Bundle, err = s.PackKubeadm(t.Context(), minorOwn)
+	must(t, "pack", err)
+	var names []string
+	for k := 1; k <= nodes-others; k++ {
+		names = append(names, fmt.Sprintf("n%d", k))
+	}
+	kubeadmByHand(t, s, 3, names...)
+	_, err = s.Kubectl(t.Context(), "wait", "--for=condition=Ready", "--timeout=300s", "node", "--all")
+	must(t, "nodes", err)
+	_, err = s.Kubectl(t.Context(), "taint", "node", "n3", "node-role.kubernetes.io/control-plane-")
+	must(t, "taint", err)
+	must(t, "workload", s.StartWorkload(t.Context()))
+	must(t, "use", s.Works(t.Context(), nodes-others))
+	return s
+}
+
 // TestImportKubeadm: a cluster of three control planes and a worker that kubeadm has made by hand, with the files of
 // upstream's packages. It is imported without a change on its nodes, looked at and backed up; a second import changes
 // nothing; a cleanup stops it and says what stays, and kubeadm reset removes that.
 func TestImportKubeadm(t *testing.T) {
 	full(t)
-	s := newLab(t, 4)
+	s := byOthers(t, 4, 0)
 	ctx := t.Context()
-	var err error
-	s.Bundle, err = s.PackKubeadm(ctx, minorOwn)
-	must(t, "pack", err)
-	kubeadmByHand(t, s, 3, "n1", "n2", "n3", "n4")
-	_, err = s.Kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=300s", "node", "--all")
-	must(t, "nodes", err)
-	_, err = s.Kubectl(ctx, "taint", "node", "n3", "node-role.kubernetes.io/control-plane-") // runs pods as well
-	must(t, "taint", err)
-	must(t, "workload", s.StartWorkload(ctx))
-	must(t, "use", s.Works(ctx, 4))
 
 	s.Say("== imported, and nothing of it is restarted")
 	runs := func() []string {
@@ -161,9 +180,7 @@ func TestImportKubeadm(t *testing.T) {
 		return out
 	}
 	before := runs()
-	bundleFlag := "--" + runtime.GOARCH + "-bundle"
-	args := []string{"import", "--id", "taken", "--user", "root", "--key", s.Lab.IdentityFile(), "--host-keys",
-		"accept-new", bundleFlag, s.Bundle, address(t, s, "n1")}
+	args := importing(t, s)
 	try(t, s, 0, args...)
 	if after := runs(); !slices.Equal(after, before) {
 		t.Errorf("the import has changed what runs: %v, and before %v", after, before)
@@ -194,4 +211,77 @@ func TestImportKubeadm(t *testing.T) {
 	_, err = s.Each(ctx, 4, "kubeadm reset -f --skip-phases=remove-etcd-member && "+
 		"! ls /etc/kubernetes/manifests/*.yaml 2>/dev/null")
 	must(t, "kubeadm reset", err)
+}
+
+// TestImportTakenOver: the same cluster is taken over by a deploy, while a client asks a Service twice a second; then a
+// worker joins, certificates are renewed, a worker of kubeadm leaves and gets its files back, the cluster is upgraded
+// to the next minor version, and a control plane of kubeadm leaves.
+func TestImportTakenOver(t *testing.T) {
+	full(t)
+	s := byOthers(t, 5, 1)
+	ctx := t.Context()
+	const dropIn = "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf"
+	sum := func(node string) string {
+		t.Helper()
+		out, err := s.Lab.Run(ctx, node, "sha256sum "+dropIn+" /etc/kubernetes/kubelet.conf "+
+			"/etc/kubernetes/pki/ca.crt")
+		must(t, "files of "+node, err)
+		return out
+	}
+	theirs := sum("n4")
+	try(t, s, 0, importing(t, s)...)
+	must(t, "why", try(t, s, 5, "certs", "renew", "--id", "taken").Has("deploy --id taken"))
+
+	s.Say("== taken over")
+	must(t, "plan", try(t, s, 0, "plan", "deploy", "--id", "taken").Has("n1", "n4", "10-kubeadm.conf"))
+	watch := watchService(t, s)
+	try(t, s, 0, "deploy", "--id", "taken")
+	asked, failed := watch()
+	s.Say("the Service was asked %d times meanwhile, %d times in vain", asked, failed)
+	if asked == 0 || failed > 0 {
+		t.Errorf("the workload stood still: %d of %d calls failed", failed, asked)
+	}
+	runsPods(t, s, "n2", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+	must(t, "use", s.Works(ctx, 4))
+	try(t, s, 0, "deploy", "--id", "taken")
+	noChange(t, s.State(), "taken")
+	data, err := s.Each(ctx, 3, "ls -d /var/lib/etcd/member; ls -d /var/lib/etcd/default.etcd 2>/dev/null || true")
+	must(t, "data of etcd", err)
+	for i, out := range data {
+		if out != "/var/lib/etcd/member" {
+			t.Errorf("n%d has its data in %q", i+1, out)
+		}
+	}
+	try(t, s, 0, "status", "--id", "taken")
+
+	s.Say("== a worker joins, certificates are renewed, a worker of kubeadm leaves")
+	try(t, s, 0, "join", "--id", "taken", "--name", "n5", address(t, s, "n5"))
+	must(t, "use", s.Works(ctx, 5))
+	try(t, s, 0, "certs", "renew", "--id", "taken")
+	try(t, s, 0, "delete", "--id", "taken", "--yes", "--purge", "n4")
+	absent(t, s, "taken", "n4")
+	if now := sum("n4"); now != theirs {
+		t.Errorf("n4 has not got its files back: %s, and before %s", now, theirs)
+	}
+	out, err := s.Lab.Run(ctx, "n4", "systemctl is-active kubelet || true; systemctl is-enabled kubelet || true; "+
+		"ls /var/lib/eggo-node /etc/systemd/system/kubelet.service 2>/dev/null || true")
+	if err != nil || out != "inactive\ndisabled\n" {
+		t.Errorf("n4: %q %v", out, err)
+	}
+	must(t, "use", s.WorksOn(ctx, "n1", "n2", "n3", "n5"))
+
+	s.Say("== to the next minor version")
+	u := &upgraded{Stand: s, t: t, cluster: "taken", nodes: []stand.Node{{Name: "n1", Roles: "me"},
+		{Name: "n2", Roles: "me"}, {Name: "n3", Roles: "mne"}, {Name: "n5", Roles: "n"}}}
+	newer, err := s.PackKubeadm(ctx, minorAfter)
+	must(t, "pack", err)
+	u.to(0, newer, "--soak", "5s")
+	u.allRun(minorAfter)
+	u.spread()
+
+	s.Say("== a control plane of kubeadm leaves, and all is removed")
+	try(t, s, 0, "delete", "--id", "taken", "--yes", "--purge", "n2")
+	absent(t, s, "taken", "n2")
+	must(t, "use", s.WorksOn(ctx, "n1", "n3", "n5"))
+	must(t, "what stays", try(t, s, 0, "cleanup", "--id", "taken", "--yes", "--purge").Has("kubeadm reset"))
 }

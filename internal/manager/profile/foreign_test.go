@@ -8,11 +8,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 )
 
-// Each key of deploy.yaml can be set by a request, or is here: it names a file or a secret, or has a field of its own.
+// Each key of deploy.yaml can be set by a request, or is here: it names a file or a secret, has a field of its own, or
+// is written by an import.
 func TestWhichKeysCanBeSet(t *testing.T) {
 	not := []string{"cluster-id", "username", "password", "private-key-path", "external-ca", "external-ca-path",
 		"package-src.x86src", "package-src.armsrc", "install", "eggo.sudo-password", "eggo.password-from",
-		"eggo.sudo-password-from", "eggo.host-keys", "eggo.known-hosts", "eggo.registries", "eggo.bundles"}
+		"eggo.sudo-password-from", "eggo.host-keys", "eggo.known-hosts", "eggo.registries", "eggo.bundles",
+		"eggo.imported"}
 	known := 0
 	for _, s := range config.Settings() {
 		refused := slices.Contains(not, s.Key)

@@ -65,6 +65,9 @@ func (r *Addons) Steps() []*engine.Step {
 		}
 		return r.Clients.API().Apply(ctx, objs)
 	}
+	if r.Cluster.Eggo.Imported {
+		return []*engine.Step{manifests, r.othersDNS(manifests.ID)}
+	}
 	// CoreDNS waits for the network: pods that a node starts before its network has a lease sit out a back-off.
 	var networks []*engine.Step
 	if r.Cluster.NetworkPlugin == "flannel" {

@@ -33,6 +33,13 @@ func (r *Addons) dns(needs []string) []*engine.Step {
 	return append(servers, dns)
 }
 
+// othersDNS stands for the DNS of a cluster that was imported: it stays as others have made it.
+func (r *Addons) othersDNS(needs string) *engine.Step {
+	s := plan.Step(plan.PhaseAddons, "dns", "", []string{needs})
+	s.When = func(context.Context) (bool, event.Msg, error) { return false, event.M("why.imported-dns"), nil }
+	return s
+}
+
 func dnsRetry() engine.Retry {
 	return engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 5 * time.Second}
 }

@@ -81,7 +81,7 @@ type Paths struct {
 	Bootstrap  string // the kubelet's until then, with the token
 	Serving    string // what a kubelet serves with that has asked for its certificate
 	AdminConf  string
-	EtcdData   string // the directory of a member's data, below which member/ lies
+	EtcdData   string // the directory of a member's data on a node that we have installed
 }
 
 // Driver is one way of running the components. A step of another package names a Component and never a unit, a
@@ -104,6 +104,11 @@ type Driver interface {
 	// Certificates are those that the node has.
 	Certificates(n config.Node) []Certificate
 	Paths() Paths
+	// EtcdData is the directory of the data of a node's member, below which member/ lies: that of Paths, but on a node
+	// that was imported.
+	EtcdData(node string) string
+	// Replaces are the files that the components of a node have, all of which may be others' on one that was imported.
+	Replaces(n config.Node) ([]string, error)
 
 	// Work. Certificates and programs are there before; the caller waits for what the component needs of others.
 

@@ -188,6 +188,8 @@ func (f *fake) do(t *testing.T, id string) error {
 	return nil
 }
 
+func (f *fake) EtcdData(string) string { return f.Paths().EtcdData }
+
 func (f *fake) Paths() driver.Paths { return driver.Paths{EtcdData: "/var/lib/etcd/data"} }
 
 func (f *fake) Runs(_ context.Context, nd *node.Node, _ ...driver.Component) (bool, error) {

@@ -96,7 +96,7 @@ func (r *Etcd) beingRemoved(m *pb.Member) bool {
 
 // hasData says whether a member was started on the node and has a log. Without one it knows nothing of any cluster.
 func (r *Etcd) hasData(ctx context.Context, nd *node.Node) (bool, error) {
-	out, err := nd.Query(ctx, "ls -A "+shell.Quote(r.Driver.Paths().EtcdData)+"/member/wal 2>/dev/null | head -n 1")
+	out, err := nd.Query(ctx, "ls -A "+shell.Quote(r.Driver.EtcdData(nd.Name()))+"/member/wal 2>/dev/null | head -n 1")
 	return strings.TrimSpace(out) != "", err
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"net/netip"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -40,25 +41,27 @@ type Facts struct {
 	// RecordFormat and RecordKinds are of that record: its format, if it says, and the kinds of what is in it.
 	RecordFormat string
 	RecordKinds  []string
-	Recorded     bool   // a record of ours is on it, though it may be nobody's any more
-	CA, EtcdCA   string // sha256 of the authorities' certificates on it; "" when there is none
-	Kubelet      string // version of the kubelet that runs, v1.34.2; "" when none does
-	Joined       bool   // the kubelet has its own certificate
-	Active       []string
-	Present      []string // paths of another installation
-	Free         map[string]FreeSpace
-	Versions     []string // of binaries that are there, as node.VersionOf names them
-	Resolv       string   // the resolv.conf for pods; "" when the machine has none
-	Nameserver   bool     // it names one that is not this machine itself
-	DNSTaken     string   // who listens on port 53 of the machine's address, or of all
-	Kernel       string   // release, 6.1.0-32-amd64
-	NoIPSet      bool     // the module ip_set is neither loaded nor there to be loaded
-	NoRoute      bool     // packets to Services have no way out
-	Firewalls    []Firewall
-	Runtimes     []string // that run, and not with our configuration
-	OwnRuntimes  []string // those that have our configuration; two while one takes the place of the other
-	DockerJSON   bool     // there is a daemon.json of docker's own
-	NoExecTmp    bool
+	// KubeletDropIns are the names of drop-ins with which the kubelet of an imported node is started.
+	KubeletDropIns []string
+	Recorded       bool   // a record of ours is on it, though it may be nobody's any more
+	CA, EtcdCA     string // sha256 of the authorities' certificates on it; "" when there is none
+	Kubelet        string // version of the kubelet that runs, v1.34.2; "" when none does
+	Joined         bool   // the kubelet has its own certificate
+	Active         []string
+	Present        []string // paths of another installation
+	Free           map[string]FreeSpace
+	Versions       []string // of binaries that are there, as node.VersionOf names them
+	Resolv         string   // the resolv.conf for pods; "" when the machine has none
+	Nameserver     bool     // it names one that is not this machine itself
+	DNSTaken       string   // who listens on port 53 of the machine's address, or of all
+	Kernel         string   // release, 6.1.0-32-amd64
+	NoIPSet        bool     // the module ip_set is neither loaded nor there to be loaded
+	NoRoute        bool     // packets to Services have no way out
+	Firewalls      []Firewall
+	Runtimes       []string // that run, and not with our configuration
+	OwnRuntimes    []string // those that have our configuration; two while one takes the place of the other
+	DockerJSON     bool     // there is a daemon.json of docker's own
+	NoExecTmp      bool
 	// PkgManagers are the programs of package managers that lie on the machine; which of them is its own, its family
 	// says.
 	PkgManagers []string
@@ -66,6 +69,9 @@ type Facts struct {
 	SELinux     bool   // it is enforcing
 	Resolves    string // the endpoint's name: yes, ours (by our own lines of /etc/hosts), no; "" for an address
 }
+
+// Imported says whether others have made the machine a node.
+func (f *Facts) Imported() bool { return slices.Contains(f.RecordKinds, "imported") }
 
 // FreeSpace of the file system that holds a path.
 type FreeSpace struct {
@@ -92,6 +98,7 @@ type Places struct {
 	CA, EtcdCA string            // certificates of a cluster's authorities
 	Kubeconfig string            // the kubelet's own, when it has joined
 	Markers    map[string]string // files by which a container runtime, the key, is known to be ours
+	DropIns    string            // the name of the directories with drop-ins for the kubelet's unit
 	Space      []string          // how much room there is, beside our usual places
 }
 
@@ -106,8 +113,8 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 	sort.Strings(marks)
 	script := strings.NewReplacer("@MARKERS@", strings.Join(marks, " "), "@PATHS@",
 		strings.Join(append(SpacePaths(), p.Space...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(),
-		"@ENDPOINT@", shell.Quote(endpoint), "@CA@", shell.Quote(p.CA), "@ETCDCA@", shell.Quote(p.EtcdCA),
-		"@KUBECONFIG@",
+		"@ENDPOINT@", shell.Quote(endpoint), "@DROPINS@", shell.Quote(p.DropIns),
+		"@CA@", shell.Quote(p.CA), "@ETCDCA@", shell.Quote(p.EtcdCA), "@KUBECONFIG@",
 		shell.Quote(p.Kubeconfig)).Replace(factsScript + firewallScript)
 	out, err := n.Query(ctx, script)
 	if err != nil {

@@ -31,6 +31,12 @@ if [ -e /var/lib/eggo-node/record ]; then
   kv recorded yes
   awk -F'\t' 'NF>2 {k=$1; if (NF>3) k=k "+"; if (k=="format") print "recordformat=" $2; else if (!s[k]++) print "recordkind=" k}' /var/lib/eggo-node/record
 fi
+if grep -qs '^imported' /var/lib/eggo-node/record; then
+  # drop-ins that start the kubelet in a way of their own, and what took their place
+  for p in /etc/systemd/system/@DROPINS@/*.conf /run/systemd/system/@DROPINS@/*.conf /usr/local/lib/systemd/system/@DROPINS@/*.conf /usr/lib/systemd/system/@DROPINS@/*.conf; do
+    if [ -f "$p" ] && grep -q -e '^ *ExecStart *=' -e '^# Written by Eggo' "$p"; then kv kubeletdropin "${p##*/}"; fi
+  done
+fi
 [ -r @CA@ ] && kv ca "$(sha256sum <@CA@ | cut -d' ' -f1)"
 [ -r @ETCDCA@ ] && kv etcdca "$(sha256sum <@ETCDCA@ | cut -d' ' -f1)"
 [ -r /var/lib/eggo-node/node ] && systemctl is-active --quiet kubelet >/dev/null 2>&1 && kv kubelet "$(p=/usr/local/bin/kubelet; [ -x $p ] || p=/usr/bin/kubelet; timeout 20 $p --version 2>/dev/null || true)"

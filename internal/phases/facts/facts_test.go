@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,4 +103,15 @@ func FuzzFacts(f *testing.F) {
 			t.Error(got)
 		}
 	})
+}
+
+func TestFactsOfAnImportedNode(t *testing.T) {
+	f := Parse("recordkind=unit\nrecordkind=imported\nkubeletdropin=20-more.conf\nkubeletdropin=10-kubeadm.conf\n" +
+		"kubeletdropin=10-kubeadm.conf\n")
+	if !f.Imported() || !slices.Equal(f.KubeletDropIns, []string{"10-kubeadm.conf", "20-more.conf"}) {
+		t.Errorf("%+v", f)
+	}
+	if Parse("recordkind=unit\n").Imported() {
+		t.Error("a node that we have installed")
+	}
 }

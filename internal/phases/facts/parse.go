@@ -2,6 +2,7 @@ package facts
 
 import (
 	"cmp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -35,6 +36,8 @@ func Parse(out string) *Facts {
 	}
 	f.OS = ParseOSRelease(release.String())
 	sort.Strings(f.Present)
+	slices.Sort(f.KubeletDropIns)
+	f.KubeletDropIns = slices.Compact(f.KubeletDropIns)
 	return f
 }
 
@@ -45,50 +48,51 @@ func (f *Facts) keys() map[string]func(string) {
 	list := func(to *[]string) func(string) { return func(v string) { *to = append(*to, v) } }
 	firewall := func(name string) func(string) { return func(v string) { f.firewall(name).read(v) } }
 	return map[string]func(string){
-		"active":       list(&f.Active),
-		"address":      list(&f.Addresses),
-		"apparmor":     flag(&f.AppArmor),
-		"arch":         f.readArch,
-		"ca":           text(&f.CA),
-		"caps":         func(v string) { f.Caps, _ = strconv.ParseUint(v, 16, 64) },
-		"cgroup2":      flag(&f.Cgroup2),
-		"cluster":      text(&f.Cluster),
-		"conntrack":    flag(&f.Conntrack),
-		"cpus":         func(v string) { f.CPUs, _ = strconv.Atoi(v) },
-		"dnstaken":     text(&f.DNSTaken),
-		"dockerjson":   flag(&f.DockerJSON),
-		"etcdca":       text(&f.EtcdCA),
-		"firewalld":    firewall("firewalld"),
-		"free":         f.readFree,
-		"hostname":     text(&f.Hostname),
-		"joined":       flag(&f.Joined),
-		"kernel":       text(&f.Kernel),
-		"kubelet":      func(v string) { f.Kubelet = strings.TrimPrefix(v, "Kubernetes ") },
-		"listen":       f.readListen,
-		"machineid":    text(&f.MachineID),
-		"memory":       func(v string) { f.Memory, _ = strconv.ParseInt(v, 10, 64) },
-		"missing":      list(&f.Missing),
-		"nameserver":   flag(&f.Nameserver),
-		"nftables":     firewall("nftables"),
-		"nginx":        flag(&f.Nginx),
-		"nodename":     text(&f.NodeName),
-		"noexectmp":    flag(&f.NoExecTmp),
-		"noipset":      flag(&f.NoIPSet),
-		"noroute":      flag(&f.NoRoute),
-		"ownruntime":   list(&f.OwnRuntimes),
-		"pkg":          list(&f.PkgManagers),
-		"present":      list(&f.Present),
-		"recorded":     flag(&f.Recorded),
-		"recordformat": func(v string) { f.RecordFormat = cmp.Or(f.RecordFormat, v) },
-		"recordkind":   list(&f.RecordKinds),
-		"resolv":       text(&f.Resolv),
-		"resolves":     text(&f.Resolves),
-		"runtime":      list(&f.Runtimes),
-		"selinux":      flag(&f.SELinux),
-		"swap":         flag(&f.Swap),
-		"systemd":      flag(&f.Systemd),
-		"ufw":          firewall("ufw"),
-		"version":      f.readVersion,
+		"active":        list(&f.Active),
+		"address":       list(&f.Addresses),
+		"apparmor":      flag(&f.AppArmor),
+		"arch":          f.readArch,
+		"ca":            text(&f.CA),
+		"caps":          func(v string) { f.Caps, _ = strconv.ParseUint(v, 16, 64) },
+		"cgroup2":       flag(&f.Cgroup2),
+		"cluster":       text(&f.Cluster),
+		"conntrack":     flag(&f.Conntrack),
+		"cpus":          func(v string) { f.CPUs, _ = strconv.Atoi(v) },
+		"dnstaken":      text(&f.DNSTaken),
+		"dockerjson":    flag(&f.DockerJSON),
+		"etcdca":        text(&f.EtcdCA),
+		"firewalld":     firewall("firewalld"),
+		"free":          f.readFree,
+		"hostname":      text(&f.Hostname),
+		"joined":        flag(&f.Joined),
+		"kernel":        text(&f.Kernel),
+		"kubeletdropin": list(&f.KubeletDropIns),
+		"kubelet":       func(v string) { f.Kubelet = strings.TrimPrefix(v, "Kubernetes ") },
+		"listen":        f.readListen,
+		"machineid":     text(&f.MachineID),
+		"memory":        func(v string) { f.Memory, _ = strconv.ParseInt(v, 10, 64) },
+		"missing":       list(&f.Missing),
+		"nameserver":    flag(&f.Nameserver),
+		"nftables":      firewall("nftables"),
+		"nginx":         flag(&f.Nginx),
+		"nodename":      text(&f.NodeName),
+		"noexectmp":     flag(&f.NoExecTmp),
+		"noipset":       flag(&f.NoIPSet),
+		"noroute":       flag(&f.NoRoute),
+		"ownruntime":    list(&f.OwnRuntimes),
+		"pkg":           list(&f.PkgManagers),
+		"present":       list(&f.Present),
+		"recorded":      flag(&f.Recorded),
+		"recordformat":  func(v string) { f.RecordFormat = cmp.Or(f.RecordFormat, v) },
+		"recordkind":    list(&f.RecordKinds),
+		"resolv":        text(&f.Resolv),
+		"resolves":      text(&f.Resolves),
+		"runtime":       list(&f.Runtimes),
+		"selinux":       flag(&f.SELinux),
+		"swap":          flag(&f.Swap),
+		"systemd":       flag(&f.Systemd),
+		"ufw":           firewall("ufw"),
+		"version":       f.readVersion,
 	}
 }
 

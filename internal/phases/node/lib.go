@@ -15,9 +15,8 @@ const RecordFormat = 1
 
 // kinds of records that this program can read, and for cleanup revert or pass over.
 func kinds() []string {
-	return []string{"block", "dir", "emptied", "file", "group", "hostname", "imported", "mode", "module", "package",
-		"port",
-		"residue", "rpm", "sysctl", "table", "tree", "unit", "user", "via", "zonefile"}
+	return []string{"block", "dir", "emptied", "file", "former", "group", "hostname", "imported", "mode", "module",
+		"package", "port", "residue", "rpm", "sysctl", "table", "tree", "unit", "user", "via", "zonefile"}
 }
 
 // formatKind is of the line with the format.

@@ -42,6 +42,21 @@ own() {
   if [ -e "$1" ] || [ -L "$1" ]; then has file "$1" || fail node.file-exists "$1"
   else dirs "${1%/*}"; via "$1"; rec file "$1" absent; fi
 }
+# aside PATH: on a node that was imported, a file that another installer has made is kept before ours takes its place. A cleanup, and who
+# removes ours, puts it back.
+aside() {
+  [ -e "$1" ] || [ -L "$1" ] || return 0
+  ! has file "$1" || return 0
+  [ ! -d "$1" ] || [ -L "$1" ] || fail node.file-exists "$1"
+  f=$D/former$1
+  dirs "${f%/*}"
+  cp -a "$1" "$f.eggo-new"
+  mv -fT "$f.eggo-new" "$f"
+  sync "$f" 2>/dev/null || sync
+  via "$1"
+  rec former "$1" -
+  rec file "$1" former
+}
 # truth DIR: sets r to where a directory is in truth
 truth() {
   r=$1
@@ -58,7 +73,10 @@ unfile() {
   d=${1%/*}
   w=$(awk -F'\t' -v p="$1" '$1=="via" && $2==p {print $3; exit}' $R)
   truth "${d:=/}"
-  if [ "$r" = "${w:-$d}" ]; then rm -f "$1" "$1.eggo-new" "$1.eggo-part"; else keep "$1"; fi
+  if [ "$r" = "${w:-$d}" ]; then
+    rm -f "$1" "$1.eggo-new" "$1.eggo-part"
+    if [ -e "$D/former$1" ] || [ -L "$D/former$1" ]; then cp -a "$D/former$1" "$1"; fi
+  else keep "$1"; fi
 }
 # put PATH MODE SIZE: a file of ours, content from stdin, in place at once or not at all
 put() {

@@ -474,6 +474,62 @@ func TestUndo(t *testing.T) {
 	gone(node.Dir)
 }
 
+// A file of others is kept before ours takes its place, and is there again when ours is taken away, however often each
+// is done.
+func TestAFileOfAnotherInstallerComesBack(t *testing.T) {
+	sim, n, _ := machine(t)
+	place(t, sim, "/etc/other/a.conf", "theirs")
+	place(t, sim, "/etc/other/b.conf", "theirs too")
+	ours := []node.File{{Path: "/etc/other/a.conf", Mode: 0o600, Data: []byte("ours")}}
+	if _, err := n.Put(t.Context(), ours); codeOf(err) != "node.file-exists" {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := n.Change(t.Context(), node.Change{
+			Script: "aside /etc/other/a.conf\naside /etc/other/none\n"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Put(t.Context(), ours); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := read(t, sim, "/etc/other/a.conf"); got != "ours" {
+		t.Fatal(got)
+	}
+	if got := read(t, sim, node.Dir+"/former"+sim.Path("/etc/other/a.conf")); got != "theirs" {
+		t.Fatal(got)
+	}
+	if got := strings.Join(records(t, n), ", "); got !=
+		"former /etc/other/a.conf -, file /etc/other/a.conf former" {
+		t.Error(got)
+	}
+	if _, err := n.Put(t.Context(), []node.File{{Path: "/etc/other/b.conf", Mode: 0o600}}); codeOf(err) !=
+		"node.file-exists" {
+		t.Error("a file that was not kept is written over:", err)
+	}
+	for range 2 {
+		list, err := n.Records(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Undo(t.Context(), event.M("change.undo"), list, true, "file"); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, sim, "/etc/other/a.conf"); got != "theirs" {
+			t.Error(got)
+		}
+		if i, err := os.Stat(sim.Path("/etc/other/a.conf")); err != nil || i.Mode().Perm() != 0o644 {
+			t.Error(i, err)
+		}
+	}
+	if err := n.Forget(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(sim.Path(node.Dir)); err == nil {
+		t.Error("our directory is still there")
+	}
+}
+
 func TestWhatIsKeptStaysRecorded(t *testing.T) {
 	sim, n, _ := machine(t)
 	if _, err := n.Change(t.Context(),

@@ -64,6 +64,12 @@ func (r *Nodes) Fact(name string) *facts.Facts {
 	return r.facts[name]
 }
 
+// Imported says whether others have made the machine a node of this cluster.
+func (r *Nodes) Imported(name string) bool {
+	f := r.Fact(name)
+	return f != nil && f.Imported() && f.Cluster == r.Cluster.Name
+}
+
 // SetFact keeps what is known of a node.
 func (r *Nodes) SetFact(name string, f *facts.Facts) {
 	r.mu.Lock()

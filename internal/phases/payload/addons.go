@@ -9,13 +9,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 )
 
-// AddonFiles are the manifests to apply, in order: those that deploy.yaml lists, else the network plugin's.
+// AddonFiles are the manifests to apply, in order: those that deploy.yaml lists, and the network plugin's,
+// which a cluster that was imported has already.
 func (r *Payload) AddonFiles(m *bundle.Manifest) []string {
 	var out []string
 	for _, a := range r.Cluster.Addons {
 		out = append(out, a.Filename)
 	}
-	if plugin := r.networkAddon(m); plugin != "" && !slices.Contains(out, plugin) {
+	if plugin := r.networkAddon(m); plugin != "" && !r.Cluster.Eggo.Imported && !slices.Contains(out, plugin) {
 		out = append([]string{plugin}, out...)
 	}
 	for _, name := range r.Manifests() {

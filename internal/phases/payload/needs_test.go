@@ -218,3 +218,32 @@ func TestEveryReasonHasAMessage(t *testing.T) {
 		}
 	}
 }
+
+// A node that was imported keeps its container runtime, its network and its packages; what deploy.yaml lists it gets.
+func TestAnImportedNodeKeepsWhatIsNotOurs(t *testing.T) {
+	r := payloadOfTwo()
+	f := nodestest.Good(nodestest.Worker())
+	f.Cluster, f.RecordKinds = "mine", []string{"imported"}
+	r.SetFact("w1", f)
+	r.Cluster.Eggo.Imported = true
+	m := nodestest.Manifest()
+	m.Members = append(m.Members, bundle.Member{Path: "runc", Kind: bundle.Binary, Name: "runc", Dst: "/usr/local/bin",
+		Roles: []bundle.Role{bundle.Worker}})
+	if got := files(r.Members(nodestest.Worker(), m)); !slices.Equal(got, []string{"/usr/local/bin/kubelet"}) {
+		t.Error(got)
+	}
+	if got := r.Packages(nodestest.Worker(), m); len(got) > 0 {
+		t.Error(got)
+	}
+	if got := r.AddonFiles(m); len(got) > 0 {
+		t.Error(got)
+	}
+	r.Cluster.Addons = []config.Addon{{Filename: "metrics.yaml"}}
+	if got := r.AddonFiles(m); !slices.Equal(got, []string{"metrics.yaml"}) {
+		t.Error(got)
+	}
+	f.RecordKinds = []string{"unit"} // one that has joined later
+	if got := files(r.Members(nodestest.Worker(), m)); len(got) != 4 {
+		t.Error(got)
+	}
+}

@@ -17,8 +17,8 @@ func checkFiles() Check {
 	return Check{
 		Name: "files", Codes: []string{"preflight.foreign-files"}, Needs: Served,
 		Ask: func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding {
-			if in.othersNode(f) {
-				return nil // told already
+			if in.othersNode(f) || in.Imported(n.Name) {
+				return nil // told already, or what is there is kept when ours takes its place
 			}
 			paths := in.Owns(n)
 			for _, m := range in.Members(n, in.BundleFor(n, f).Manifest()) {

@@ -1,22 +1,26 @@
 package preflight
 
 import (
-	"slices"
-
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 )
 
-// checkImported refuses what would write over files of a node that Eggo has not made.
+// checkImported refuses what would write over files of a node that Eggo has not made, where it cannot take them over.
 func checkImported() Check {
 	return Check{
 		Name: "imported", Codes: []string{"preflight.imported"}, Needs: Ours,
 		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
-			if !slices.Contains(f.RecordKinds, "imported") {
+			if !f.Imported() || in.takesOver() {
 				return nil
 			}
 			return one(event.Error, n, "preflight.imported", "cluster", in.Cluster.Name)
 		},
 	}
+}
+
+// takesOver says whether nodes of the cluster that others have made can become ours: kubeadm has made it, and the
+// container runtime is the one that works beside every kubeadm without settings of ours.
+func (in *Input) takesOver() bool {
+	return in.Cluster.Eggo.Imported && in.Cluster.ByKubeadm() && in.Runtime == "containerd"
 }

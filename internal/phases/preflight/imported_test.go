@@ -1,15 +1,22 @@
 package preflight
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // A node that was imported is not installed over; one that is to be imported runs.
 func TestCheckOfANodeThatIsImported(t *testing.T) {
+	ours := func(f *facts.Facts) { f.Cluster, f.RecordKinds = "mine", []string{"unit", "imported"} }
 	for name, c := range map[string]struct {
 		check Check
 		spoil func(f *facts.Facts)
@@ -18,11 +25,10 @@ func TestCheckOfANodeThatIsImported(t *testing.T) {
 		"installed": {checkImported(), func(f *facts.Facts) {
 			f.Cluster, f.RecordKinds = "mine", []string{"unit"}
 		}, nil},
-		"imported": {checkImported(), func(f *facts.Facts) {
-			f.Cluster, f.RecordKinds = "mine", []string{"unit", "imported"}
-		}, []string{"error preflight.imported"}},
-		"it runs":         {checkImportable(), func(f *facts.Facts) { f.Active = []string{"kubelet"} }, nil},
-		"it does not run": {checkImportable(), func(*facts.Facts) {}, []string{"error preflight.import-idle"}},
+		"imported from what is not known": {checkImported(), ours, []string{"error preflight.imported"}},
+		"a restore":                       {checkImportedRestore(), ours, []string{"error preflight.imported"}},
+		"it runs":                         {checkImportable(), func(f *facts.Facts) { f.Active = []string{"kubelet"} }, nil},
+		"it does not run":                 {checkImportable(), func(*facts.Facts) {}, []string{"error preflight.import-idle"}},
 		"its CA is another one": {checkImportable(), func(f *facts.Facts) {
 			f.Active, f.CA = []string{"kubelet"}, "another"
 		}, []string{"error preflight.state-elsewhere"}},
@@ -35,3 +41,53 @@ func TestCheckOfANodeThatIsImported(t *testing.T) {
 		}
 	}
 }
+
+// says is a machine that answers every question in the same way.
+type says struct {
+	node.Host
+	out string
+}
+
+func (says) Name() string { return "w1" }
+
+func (s says) Run(context.Context, shell.Command) (shell.Result, error) {
+	return shell.Result{Stdout: []byte(s.out)}, nil
+}
+
+// Nodes of kubeadm are taken over by a deploy of all nodes, which says so; before that, nothing else is done to them.
+func TestCheckOfNodesThatAreToBeTakenOver(t *testing.T) {
+	const manifest = "/etc/systemd/system/kubelet.service\n"
+	for name, c := range map[string]struct {
+		left  string
+		spoil func(in *Input)
+		want  []string
+	}{
+		"a deploy":         {manifest, func(*Input) {}, []string{"warning preflight.takes-over"}},
+		"a deploy again":   {"", func(*Input) {}, nil},
+		"an upgrade":       {manifest, func(in *Input) { in.Upgrade = &Upgrading{} }, refusedImport()},
+		"an upgrade later": {"", func(in *Input) { in.Upgrade = &Upgrading{} }, nil},
+		"a join":           {manifest, func(in *Input) { in.Verb = "join" }, refusedImport()},
+		"a join later":     {"", func(in *Input) { in.Verb = "join" }, nil},
+		"some nodes alone": {manifest, func(in *Input) { in.Limit = []string{"w1"} }, refusedImport()},
+		"a node leaves":    {manifest, func(in *Input) { in.Removing = in.Cluster.Nodes }, refusedImport()},
+		"certificates":     {manifest, func(in *Input) { in.RenewBefore = time.Unix(1, 0) }, refusedImport()},
+		"another runtime": {manifest, func(in *Input) { in.Runtime = "docker" },
+			[]string{"error preflight.imported"}},
+		"the driver of services": {manifest, func(in *Input) { in.Cluster.Eggo.Driver = "binary" },
+			[]string{"error preflight.imported"}},
+	} {
+		in, f := newInput(), nodestest.Good(worker)
+		f.Cluster, f.RecordKinds = "mine", []string{"imported"}
+		in.Cluster.Eggo.Imported, in.Cluster.Eggo.Driver, in.Runtime = true, "kubeadm", "containerd"
+		in.Owns = func(config.Node) []string { return []string{strings.TrimSpace(manifest)} }
+		in.SetFact("w1", f)
+		in.SetNode("w1", node.New(says{out: c.left}, nil))
+		c.spoil(in)
+		got := nodestest.Codes(RunOn(t.Context(), in, []Check{checkImported(), checkTakenOver()}, worker, f))
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func refusedImport() []string { return []string{"error preflight.not-taken-over"} }

@@ -12,7 +12,7 @@ import (
 // Deploy is what is checked before nodes are installed, and before the others are brought to what they are without
 // those that leave.
 func Deploy() []Check {
-	return slices.Concat([]Check{checkImported()}, Machine(), []Check{
+	return slices.Concat([]Check{checkImported(), checkTakenOver()}, Machine(), []Check{
 		checkPrograms(), checkPlaces(), checkAway(),
 		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkRestoring(), checkSeed(),
 		checkFiles(), checkTargets(),
@@ -94,7 +94,7 @@ func RemoveLost() []Check { return append(Remove(), checkLeaveUpgrade()) }
 // longer names would keep the old data, and its API server with it: two clusters of one name.
 func Restore() []Check {
 	return []Check{
-		checkImported(), checkRestoreAway(), checkRestoreDeployed(), checkAuthority(false), checkMember(),
+		checkImportedRestore(), checkRestoreAway(), checkRestoreDeployed(), checkAuthority(false), checkMember(),
 		checkDriver(), checkDNSSaved(), checkLost(false), checkSnapshot(),
 	}
 }

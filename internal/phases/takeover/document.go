@@ -70,6 +70,7 @@ type source struct {
 
 type own struct {
 	Driver       string   `yaml:"driver"`
+	Imported     bool     `yaml:"imported"`
 	PasswordFrom string   `yaml:"password-from,omitempty"`
 	SudoPassword string   `yaml:"sudo-password-from,omitempty"`
 	DNSUpstreams []string `yaml:"dns-upstreams,omitempty"`
@@ -123,7 +124,8 @@ func (t *taking) document() *document {
 		t.refuse("", "import.no-pods")
 	}
 	d := &document{ClusterID: t.want.Name, Username: t.want.User, Key: t.want.Key, Domain: n.Domain}
-	d.Eggo = own{Driver: config.DriverKubeadm, PasswordFrom: t.want.PasswordFrom, SudoPassword: t.want.SudoPW}
+	d.Eggo = own{Driver: config.DriverKubeadm, Imported: true, PasswordFrom: t.want.PasswordFrom,
+		SudoPassword: t.want.SudoPW}
 	d.Service.CIDR, d.Network.PodCIDR = n.Services, n.Pods
 	t.machines(d)
 	d.Source.Type = "tar.gz"

@@ -37,11 +37,24 @@ func (t *taking) pki() map[string][]byte {
 		}
 		t.encryption(s, out)
 	}
+	if out[encryptionName] == nil {
+		out[encryptionName] = []byte(plainSecrets)
+	}
 	return out
 }
 
 // encryptionName is the configuration of secrets at rest in the state directory.
 const encryptionName = "encryption-config.yaml"
+
+// plainSecrets is that of a cluster whose secrets are not encrypted. It stays so: an API server that encrypts them
+// beside others that do not know the key would hide them from these.
+const plainSecrets = `apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+- resources: [secrets]
+  providers:
+  - identity: {}
+`
 
 // encryption takes over the configuration of secrets at rest: without its keys the Secrets of the cluster are lost.
 func (t *taking) encryption(s Server, out map[string][]byte) {

@@ -94,7 +94,7 @@ func TestAClusterAsKubeadmMakesIt(t *testing.T) {
 	if !c.ByKubeadm() || len(c.Nodes) != 2 || c.PodCIDR.String() != "10.244.0.0/16" || c.ExtraArgs != nil {
 		t.Errorf("%+v", c)
 	}
-	if len(taken.PKI) != len(Secrets()) || string(taken.PKI["etcd/ca.key"]) != "etcd/ca.key\n" {
+	if len(taken.PKI) != len(Secrets())+1 || string(taken.PKI["etcd/ca.key"]) != "etcd/ca.key\n" {
 		t.Errorf("%q", taken.PKI)
 	}
 }
@@ -224,6 +224,15 @@ func TestControlPlanesAreAlike(t *testing.T) {
 	with(scheduler, "--leader-elect=true\n", "--leader-elect=true\n    - --kube-api-qps=80\n")(c)
 	if got := found(c.Take(wanted())); got != "error import.flag-differs, error import.other-key" {
 		t.Error(got)
+	}
+}
+
+// Secrets that are not encrypted stay so: the API servers are restarted one after another, and all of them read what
+// each writes.
+func TestSecretsThatAreNotEncryptedStaySo(t *testing.T) {
+	conf := string(cluster(t).Take(wanted()).PKI["encryption-config.yaml"])
+	if !strings.HasSuffix(conf, "  providers:\n  - identity: {}\n") || strings.Contains(conf, "secretbox") {
+		t.Error(conf)
 	}
 }
 

@@ -113,6 +113,18 @@ func Paths() driver.Paths {
 		AdminConf: adminConf, EtcdData: etcdData}
 }
 
+// EtcdData implements driver.Driver.
+func (r *Binary) EtcdData(string) string { return etcdData }
+
+// Replaces implements driver.Driver: services take the place of nobody's.
+func (r *Binary) Replaces(config.Node) ([]string, error) { return nil, nil }
+
+// KubeletFiles are the files of a node's kubelet.
+func (r *Binary) KubeletFiles(n config.Node) ([]node.File, error) {
+	s, err := r.kubelet(n, false)
+	return s.Files, err
+}
+
 // unit is the one that a component runs in.
 func unit(c driver.Component) string { return string(c) + ".service" }
 

@@ -244,6 +244,17 @@ func (r *Binary) kubeletService(n config.Node) (node.Service, error) { return r.
 // AloneKubelet is the kubelet before there is an API server: it runs the static pods of the node and serves nobody.
 func (r *Binary) AloneKubelet(n config.Node) (node.Service, error) { return r.kubelet(n, true) }
 
+// insteadOf are drop-ins without a setting, which take the place of those of the same names wherever they lie: one that
+// starts the kubelet in another way wins over our unit.
+func insteadOf(names []string) []node.File {
+	var out []node.File
+	for _, name := range names {
+		out = append(out, layout.RootFile(layout.UnitDir+"kubelet.service.d/"+name,
+			[]byte(layout.WrittenByEggo+"# It takes the place of a drop-in of another installer.\n")))
+	}
+	return out
+}
+
 func (r *Binary) kubelet(n config.Node, alone bool) (node.Service, error) {
 	leaf := r.PKI().Nodes[n.Name]
 	p := pkiDir + "/"
@@ -303,6 +314,9 @@ func (r *Binary) kubelet(n config.Node, alone bool) (node.Service, error) {
 	}
 	files = append(files, layout.RootFile(kubeDir+"/kubelet.yaml", text),
 		layout.RootFile(layout.UnitDir+"kubelet.service", u.Render()))
+	if r.Imported(n.Name) {
+		files = append(files, insteadOf(r.Fact(n.Name).KubeletDropIns)...)
+	}
 	return node.Service{Unit: "kubelet.service", Tables: true, Files: files, Places: []string{layout.PullLogins},
 		Binaries: r.Binaries(n, append([]string{"kubelet"}, r.WithKubelet...)...)}, nil
 }

@@ -74,7 +74,8 @@ func (r *Kubeadm) configuration(c driver.Component, n config.Node, revision stri
 				others[k] = v
 			}
 		}
-		part = doc{"dataDir": r.Paths().EtcdData, "imageRepository": path.Dir(repo), "imageTag": tag,
+		settings["data-dir"] = r.EtcdData(n.Name)
+		part = doc{"dataDir": r.EtcdData(n.Name), "imageRepository": path.Dir(repo), "imageTag": tag,
 			"extraArgs": args(settings), "extraEnvs": append(args(others), env...)}
 		cluster["etcd"] = doc{"local": part}
 	default:

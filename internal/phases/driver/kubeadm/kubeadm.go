@@ -42,7 +42,7 @@ var _ driver.Driver = (*Kubeadm)(nil)
 func New(services *binary.Binary, c *clients.Clients) *Kubeadm {
 	r := &Kubeadm{Payload: services.Payload, Rolling: services.Rolling, clients: c, services: services}
 	services.StaticPods = func(n config.Node) string {
-		if !n.Has(bundle.ControlPlane) {
+		if !n.Has(bundle.ControlPlane) && !services.Imported(n.Name) { // that may have pods of others
 			return ""
 		}
 		return manifests
@@ -141,6 +141,49 @@ func (r *Kubeadm) Certificates(n config.Node) []driver.Certificate {
 
 // Paths implements driver.Driver.
 func (r *Kubeadm) Paths() driver.Paths { return r.services.Paths() }
+
+// importedData is where a member has its data that kubeadm alone has made. An import refuses any other place.
+const importedData = "/var/lib/etcd"
+
+// EtcdData implements driver.Driver: data are never moved.
+func (r *Kubeadm) EtcdData(node string) string {
+	if r.Imported(node) {
+		return importedData
+	}
+	return r.Paths().EtcdData
+}
+
+// Replaces implements driver.Driver.
+func (r *Kubeadm) Replaces(n config.Node) ([]string, error) {
+	out := r.Owns(n)
+	add := func(files []node.File) {
+		for _, f := range files {
+			if !slices.Contains(out, f.Path) {
+				out = append(out, f.Path)
+			}
+		}
+	}
+	for _, c := range podsOf(n) {
+		p, err := r.pod(c, n, nil)
+		if err != nil {
+			return nil, err
+		}
+		add(p.files)
+		add(p.beside)
+	}
+	if nodes.IsKubelet(n) {
+		files, err := r.services.KubeletFiles(n)
+		if err != nil {
+			return nil, err
+		}
+		add(files)
+		out = append(out, r.Paths().Kubeconfig) // it may be told another endpoint
+	}
+	if n.Has(bundle.ControlPlane) {
+		out = append(out, r.Paths().AdminConf)
+	}
+	return out, nil
+}
 
 // Start implements driver.Driver. The first static pod of a node has the kubelet before it.
 func (r *Kubeadm) Start(c driver.Component, n config.Node, ready driver.Ready) driver.Work {

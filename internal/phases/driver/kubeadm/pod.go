@@ -136,7 +136,7 @@ func (p *pod) Prepare(ctx context.Context) error {
 		"POD_UID", p.uid()) + "set -- " +
 		p.phase() + "\n" + makeScript
 	if p.c == driver.Etcd {
-		data := shell.Quote(p.r.Paths().EtcdData)
+		data := shell.Quote(p.r.EtcdData(p.n.Name))
 		script += "[ -d " + data + " ] || mkdir -m 700 " + data + "\n"
 	}
 	_, err := p.nd.Change(ctx, node.Change{Desc: event.M("change.static-pod-made", "component", string(p.c)),

@@ -258,14 +258,20 @@ func (r *Kubeadm) whole(n config.Node) ([]byte, error) {
 		delete(flags, "advertise-address")
 		key := map[driver.Component]string{driver.APIServer: "apiServer",
 			driver.ControllerManager: "controllerManager", driver.Scheduler: "scheduler"}[x]
-		c[key] = doc{"extraArgs": args(flags)}
+		part := doc{"extraArgs": args(flags)}
+		if v, err := r.volumes(x, n, flags); err != nil {
+			return nil, err
+		} else if len(v) > 0 {
+			part["extraVolumes"] = v
+		}
+		c[key] = part
 	}
 	var urls []string
 	for _, m := range r.Cluster.With(bundle.Etcd) {
 		urls = append(urls, layout.ClientURL(m))
 	}
 	if n.Has(bundle.Etcd) {
-		c["etcd"] = doc{"local": doc{"dataDir": r.Paths().EtcdData}}
+		c["etcd"] = doc{"local": doc{"dataDir": r.EtcdData(n.Name)}}
 	} else {
 		c["etcd"] = doc{"external": doc{"endpoints": urls, "caFile": r.Paths().EtcdCA,
 			"certFile": pkiDir + "/apiserver-etcd-client.crt", "keyFile": pkiDir + "/apiserver-etcd-client.key"}}

@@ -1,0 +1,104 @@
+package phases
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/shell"
+)
+
+// takeOver keeps the files of others on a node that was imported before ours take their places, and records both: a
+// cleanup puts them back. A file that is not among them is never written over.
+func (r *run) takeOver(n config.Node) *engine.Step {
+	s := plan.Step(plan.PhaseInfra, "take-over", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
+	s.When = r.whenImported(n)
+	others := func(ctx context.Context, nd *node.Node) ([]string, error) {
+		paths, err := r.replaced(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		out, err := nd.Query(ctx, "for p in "+shell.QuoteAll(paths)+"; do\n"+
+			"  if [ -e \"$p\" ] || [ -L \"$p\" ]; then\n"+
+			"    awk -F'\\t' -v p=\"$p\" '$1==\"file\" && $2==p {f=1} END {exit !f}' "+node.Dir+"/record || "+
+			"printf '%s\\n' \"$p\"\n  fi\ndone\n")
+		return strings.Split(strings.TrimSuffix(out, "\n"), "\n"), err
+	}
+	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
+		files, err := others(ctx, nd)
+		return len(files) == 1 && files[0] == "", err
+	})
+	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
+		files, err := others(ctx, nd)
+		if err != nil {
+			return err
+		}
+		var script strings.Builder
+		for _, f := range files {
+			script.WriteString("aside " + shell.Quote(f) + "\n")
+		}
+		_, err = nd.Change(ctx, node.Change{Desc: event.M("change.take-over", "count", strconv.Itoa(len(files)),
+			"files", event.Clean(strings.Join(files, ", "))), Script: script.String()})
+		return err
+	})
+	return s
+}
+
+// replaced are the paths of the files that a node gets.
+func (r *run) replaced(ctx context.Context, n config.Node) ([]string, error) {
+	if err := r.ReadPKI(ctx); err != nil {
+		return nil, err
+	}
+	paths, err := r.driver.Replaces(n)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range r.Members(n, r.BundleOf(n).Manifest()) {
+		if !slices.Contains(paths, m.File) {
+			paths = append(paths, m.File)
+		}
+	}
+	return paths, nil
+}
+
+// whenImported limits a step to a node that others have made.
+func (r *run) whenImported(n config.Node) func(context.Context) (bool, event.Msg, error) {
+	return func(context.Context) (bool, event.Msg, error) {
+		return r.Imported(n.Name), event.M("why.not-imported"), nil
+	}
+}
+
+// kubeletsFirst restarts the kubelets of imported nodes as ours, one after another, before a component of the control
+// plane is restarted: our API servers want certificates of the cluster's CA from kubelets, and those of kubeadm take
+// any. No pod is restarted by it.
+func (r *run) kubeletsFirst(b *plan.Builder) {
+	if !r.Cluster.Eggo.Imported {
+		return
+	}
+	var ids []string
+	for _, n := range nodes.Kubelets(r.Cluster) {
+		needs := []string{plan.ID(plan.PhaseInfra, "take-over", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name)}
+		for _, group := range plan.Groups(n) {
+			needs = append(needs, plan.Programs(n, group))
+		}
+		for _, s := range r.driver.Start(driver.Kubelet, n, nil).Steps(plan.PhaseInfra, "take-over-kubelet", n, needs) {
+			s.When = r.whenImported(n)
+			ids = append(ids, s.ID)
+			b.Add(s)
+		}
+	}
+	b.Gate(func(phase, _ string) []string {
+		if phase == plan.PhaseEtcd || phase == plan.PhaseControl {
+			return ids
+		}
+		return nil
+	})
+}
