@@ -215,3 +215,19 @@ func TestWhatABundleLacks(t *testing.T) {
 		})
 	}
 }
+
+// A node that was imported keeps the runtime that it has, which the bundle need not have.
+func TestTheRuntimeOfAnImportedNode(t *testing.T) {
+	r := newInput()
+	m := nodestest.Manifest()
+	m.Install = nil
+	r.SetBundle("amd64", nodestest.Box{Is: m})
+	for _, n := range r.Cluster.Nodes {
+		f := nodestest.Good(n)
+		f.Cluster, f.RecordKinds = r.Cluster.Name, []string{"imported"}
+		r.SetFact(n.Name, f)
+	}
+	if got := nodestest.Codes(allFindings(t, r, checkRuntime())); len(got) > 0 {
+		t.Error(got)
+	}
+}

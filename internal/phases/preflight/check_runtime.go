@@ -29,6 +29,9 @@ func checkRuntime() Check {
 				if b := in.BundleOf(n); n.Arch != m.Arch || b != nil && b.Manifest() != m { // another bundle's machine
 					continue
 				}
+				if in.Imported(n.Name) { // it keeps the runtime that it has
+					continue
+				}
 				own := config.RuntimeProgram(in.Runtime)
 				if (own == "" || in.Program(n, own) == "") &&
 					!slices.ContainsFunc(in.Packages(n, m), func(p string) bool {
