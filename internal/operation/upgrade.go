@@ -435,7 +435,7 @@ func (p *prepared) restored(ctx context.Context, snapshot string) error {
 // has come to another minor, whose data the old one does not read, and when the cluster's own deploy.yaml names the
 // bundles of the hop already: all nodes are there, and only the last steps are missing.
 func (p *prepared) restorable(b upgrade.Begun) (bool, error) {
-	if b.Snapshot == "" || maps.Equal(p.cluster.Source.Bundles, b.Hops[0].Source.Bundles) {
+	if b.Snapshot == "" || b.OneWay || maps.Equal(p.cluster.Source.Bundles, b.Hops[0].Source.Bundles) {
 		return false, nil
 	}
 	was, err := p.etcdMinors(p.cluster.Bundles())

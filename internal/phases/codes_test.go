@@ -112,6 +112,13 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 			"/api/v1/namespaces/kube-system/events": list("EventList", "v1", thing("kube-system", "e", fields{
 				"type": "Warning", "reason": "FailedMount", "message": "path does not exist"}))}, ready,
 			"check.workload-pod", "w1", map[string]string{"why": "FailedMount: path does not exist"}, true},
+		"a pod without a node": {fields{"/apis/apps/v1/daemonsets": ended["/apis/apps/v1/daemonsets"],
+			pods: list("PodList", "v1", thing("kube-system", "over", fields{"spec": fields{"nodeName": "w1"},
+				"status": fields{"phase": "Failed"}}), thing("kube-system", "net-z", fields{"status": fields{
+				"phase": "Pending", "conditions": []any{fields{"type": "PodScheduled", "status": "False",
+					"reason": "Unschedulable", "message": "no node has room"}}}}))}, ready,
+			"check.workload-unscheduled", "", map[string]string{"pod": "net-z",
+				"why": "Unschedulable: no node has room"}, true},
 		"the network plugin": {fields{"/apis/apps/v1/namespaces/kube-system/daemonsets/net": daemons(0)},
 			pluginReady,
 			"check.workload", "", map[string]string{"what": "DaemonSet kube-system/net", "ready": "0/2"}, true},

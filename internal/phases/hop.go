@@ -45,7 +45,8 @@ func (h *hop) later() []preflight.Hop {
 	return out
 }
 
-// etcdMinor says whether etcd comes to another minor: its data cannot go back.
+// etcdMinor says whether etcd comes to another minor: its data cannot go back. Of a bundle that is not there nothing is
+// known, and so nothing is said.
 func (h *hop) etcdMinor() bool {
 	minor := func(r *run) string {
 		for _, s := range r.Sources() { // of a later hop no node is known yet
@@ -62,7 +63,8 @@ func (h *hop) etcdMinor() bool {
 		}
 		return ""
 	}
-	return minor(h.was) != minor(h.to)
+	was, to := minor(h.was), minor(h.to)
+	return was != "" && to != "" && was != to
 }
 
 // meet tells the runs of the hop what one of them has learnt of the nodes, and gives each its clients.

@@ -21,6 +21,9 @@ func (h *hop) publishBefore() func(context.Context) error {
 	}
 	return func(ctx context.Context) error {
 		if h.was.unserved() {
+			if missing := h.was.unstaged(); len(missing) > 0 {
+				return &missing[0].Fault
+			}
 			return nil
 		}
 		for _, s := range steps {

@@ -439,7 +439,9 @@ func (h *hop) reached(ctx context.Context) error {
 	if h.to.Dry {
 		return engine.ErrUnchanged
 	}
-	if err := h.state.Change(ctx, func(b *upgrade.Begun) { b.Committed = true }); err != nil || h.o.Reached == nil {
+	if err := h.state.Change(ctx, func(b *upgrade.Begun) {
+		b.Committed, b.Restored = true, false
+	}); err != nil || h.o.Reached == nil {
 		return err
 	}
 	return h.o.Reached(ctx, h.Hop)

@@ -20,7 +20,7 @@ func (h *hop) commits() bool { return h.act == nil && !h.patch() }
 func (h *hop) touching(steps []*engine.Step, commits bool) []*engine.Step {
 	for _, s := range steps {
 		apply := s.Apply
-		if apply == nil || s.Host == "" {
+		if apply == nil || s.Host == "" || s.Waits { // who waits for the window touches nothing
 			continue
 		}
 		s.Apply = func(ctx context.Context) error {

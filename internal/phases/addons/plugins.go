@@ -36,8 +36,8 @@ func (r *Addons) fit(o *unstructured.Unstructured, addon string) []event.Msg {
 	if setCNIBinDir(o, r.CNIDir()) {
 		out = append(out, event.M("notice.cni-bin-dir", "addon", addon, "dir", r.CNIDir()))
 	}
-	if own := strings.Join(r.ownPlugins(), ","); own != "" && setCalicoSkip(o, own) {
-		out = append(out, event.M("notice.cni-skip", "addon", addon, "plugins", own))
+	if own := r.ownPlugins(); len(own) > 0 && setCalicoSkip(o, slices.Clone(own)) {
+		out = append(out, event.M("notice.cni-skip", "addon", addon, "plugins", strings.Join(own, ",")))
 	}
 	if setFlannelInterface(o) {
 		out = append(out, event.M("notice.flannel-iface", "addon", addon))
@@ -73,20 +73,28 @@ func setEnv(o *unstructured.Unstructured, container, name, value string) bool {
 
 // setCalicoSkip has calico leave the CNI plugins alone that the bundle has: it would replace them with its own whenever
 // its pod starts, and the next deploy would take them back.
-func setCalicoSkip(o *unstructured.Unstructured, plugins string) bool {
+func setCalicoSkip(o *unstructured.Unstructured, plugins []string) bool {
 	if o.GetKind() != "DaemonSet" || o.GetName() != "calico-node" && o.GetName() != "canal" {
 		return false
 	}
-	return setEnvIn(o, "initContainers", "install-cni", "SKIP_CNI_BINARIES", plugins)
+	const name = "SKIP_CNI_BINARIES"
+	for _, has := range strings.Split(envIn(o, "initContainers", "install-cni", name), ",") { // of the user's own
+		if has = strings.TrimSpace(has); has != "" && !slices.Contains(plugins, has) {
+			plugins = append(plugins, has)
+		}
+	}
+	slices.Sort(plugins)
+	return setEnvIn(o, "initContainers", "install-cni", name, strings.Join(plugins, ","))
 }
 
-// ownPlugins are the CNI plugins that the bundles of all nodes have.
+// ownPlugins are the CNI plugins that the bundles of all nodes have, of which one is there at least.
 func (r *Addons) ownPlugins() []string {
 	var out []string
-	for i, n := range nodes.Kubelets(r.Cluster) {
+	first := true
+	for _, n := range nodes.Kubelets(r.Cluster) {
 		b := r.BundleOf(n)
 		if b == nil {
-			return nil
+			continue
 		}
 		var has []string
 		for _, p := range r.Members(n, b.Manifest()) {
@@ -94,13 +102,29 @@ func (r *Addons) ownPlugins() []string {
 				has = append(has, path.Base(p.File))
 			}
 		}
-		if i > 0 {
+		if !first {
 			has = slices.DeleteFunc(has, func(name string) bool { return !slices.Contains(out, name) })
 		}
-		out = has
+		out, first = has, false
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// envIn is a variable of a container of a workload; "" when it has none, or takes it from elsewhere.
+func envIn(o *unstructured.Unstructured, kind, container, name string) string {
+	containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", kind)
+	for _, x := range containers {
+		c, _ := x.(map[string]any)
+		env, _ := c["env"].([]any)
+		for _, e := range env {
+			if m, _ := e.(map[string]any); c["name"] == container && m["name"] == name {
+				value, _ := m["value"].(string)
+				return value
+			}
+		}
+	}
+	return ""
 }
 
 // setEnvIn sets a variable of a container of a workload.

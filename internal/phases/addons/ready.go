@@ -27,8 +27,12 @@ func (r *Addons) Ready(ctx context.Context) error {
 			continue
 		}
 		s := d.Status
+		updated := s.UpdatedNumberScheduled
+		if d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+			updated = s.NumberReady // who deletes its pods knows which of them are to be of which revision
+		}
 		if want := s.DesiredNumberScheduled - r.SkippedCount(); d.Generation != s.ObservedGeneration ||
-			s.NumberReady < want || s.UpdatedNumberScheduled < want || s.DesiredNumberScheduled == 0 {
+			s.NumberReady < want || updated < want || s.DesiredNumberScheduled == 0 {
 			return r.daemonSetWaits(ctx, &d)
 		}
 	}

@@ -43,14 +43,25 @@ func (r *Addons) waits(
 		return strings.Compare(a.Spec.NodeName, b.Spec.NodeName)
 	})
 	for i := range pods.Items {
-		if p := &pods.Items[i]; p.DeletionTimestamp == nil && !podReady(p) {
-			if why := r.podWaits(ctx, p); why != "" {
-				return wait.Again("check.workload-pod", append(args, "pod", event.Clean(p.Name), "why",
-					bounded(event.Clean(why)))...).On(p.Spec.NodeName)
+		p := &pods.Items[i]
+		if over(p) || podReady(p) || r.Skipped(p.Spec.NodeName) {
+			continue
+		}
+		if why := r.podWaits(ctx, p); why != "" {
+			args := append(args, "pod", event.Clean(p.Name), "namespace", of.Namespace,
+				"why", bounded(event.Clean(why)))
+			if p.Spec.NodeName == "" {
+				return wait.Again("check.workload-unscheduled", args...)
 			}
+			return wait.Again("check.workload-pod", args...).On(p.Spec.NodeName)
 		}
 	}
 	return wait.Again("check.workload", args...)
+}
+
+// over says whether a pod is none that is waited for: another one has its place, or will have it.
+func over(p *corev1.Pod) bool {
+	return p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 }
 
 func podReady(p *corev1.Pod) bool {
@@ -119,9 +130,21 @@ func (r *Addons) lastWarning(ctx context.Context, p *corev1.Pod) string {
 		return ""
 	}
 	newest := slices.MaxFunc(list.Items, func(a, b corev1.Event) int {
-		return a.LastTimestamp.Compare(b.LastTimestamp.Time)
+		return seen(a).Compare(seen(b))
 	})
 	return newest.Reason + ": " + newest.Message
+}
+
+// seen is when an event happened last. Newer parts of Kubernetes leave the old field empty.
+func seen(e corev1.Event) time.Time {
+	at := e.LastTimestamp.Time
+	if e.EventTime.After(at) {
+		at = e.EventTime.Time
+	}
+	if e.Series != nil && e.Series.LastObservedTime.After(at) {
+		at = e.Series.LastObservedTime.Time
+	}
+	return at
 }
 
 // bounded is a text that fits into a line or two of a screen.

@@ -195,19 +195,24 @@ func (r *Members) quickest(ctx context.Context, m *pb.Member, list []*pb.Member)
 	busy := errors.New("no other member answers at once")
 	_ = wait.Until(ctx, calmLimit, func(ctx context.Context) error {
 		took := map[uint64]time.Duration{}
-		out, last = nil, errors.New("no other member is well")
+		var all []*pb.Member
+		failed := errors.New("no other member is well")
 		for _, o := range list {
 			if o.ID == m.ID || o.IsLearner || len(o.ClientURLs) == 0 || len(m.ClientURLs) == 0 {
 				continue
 			}
 			begun := time.Now()
 			if err := r.ReadThrough(ctx, o.ClientURLs[0]); err != nil {
-				last = err
+				failed = err
 				continue
 			}
 			took[o.ID] = time.Since(begun)
-			out = append(out, o)
+			all = append(all, o)
 		}
+		if ctx.Err() != nil && len(out) > 0 { // the round was cut off, and the one before was not
+			return nil
+		}
+		out, last = all, failed
 		slices.SortStableFunc(out, func(a, b *pb.Member) int { return cmp.Compare(took[a.ID], took[b.ID]) })
 		if len(out) > 0 && took[out[0].ID] > calmRead {
 			return busy
