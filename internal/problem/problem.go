@@ -135,6 +135,7 @@ func statuses() map[string]int {
 	return map[string]int{
 		"access.unauthenticated": http.StatusUnauthorized,
 		"api.body":               http.StatusBadRequest,
+		"api.websocket":          http.StatusBadRequest,
 		"control.gone":           http.StatusConflict,
 		"control.not-asked":      http.StatusConflict,
 		"account.ended":          http.StatusUnauthorized,

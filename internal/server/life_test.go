@@ -18,7 +18,12 @@ const backupName = "one_20260102T030405Z_v1.34.2.tar.zst.age"
 // installed gives the state directory what a run of the cluster would have left.
 func (s *site) installed() {
 	s.t.Helper()
-	dir := filepath.Join(s.root, "one")
+	install(s.t, s.root)
+}
+
+func install(t testing.TB, root string) {
+	t.Helper()
+	dir := filepath.Join(root, "one")
 	deploy := "cluster-id: one\nusername: root\nprivate-key-path: /k\nmasters:\n- {name: m1, ip: 192.0.2.1}\n" +
 		"nodes:\n- {name: w1, ip: 192.0.2.2}\npackage-src: {x86src: /srv/bundle.tar.gz}\n"
 	err := errors.Join(os.MkdirAll(filepath.Join(dir, "backups"), 0o700),
@@ -27,7 +32,7 @@ func (s *site) installed() {
 	_, _, err2 := pki.Ensure(filepath.Join(dir, "pki"), pki.Spec{Domain: "cluster.local", Endpoint: "192.0.2.1",
 		ServiceGateway: netip.MustParseAddr("10.32.0.1")}, time.Now())
 	if err := errors.Join(err, err2); err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 }
 

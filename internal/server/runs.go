@@ -359,13 +359,42 @@ func pump(
 	}
 }
 
+// upgrading has a WebSocket that is refused told as a problem.
+type upgrading struct {
+	http.ResponseWriter
+	r       *http.Request
+	refused bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (u *upgrading) WriteHeader(status int) {
+	if u.refused = status >= http.StatusBadRequest; u.refused {
+		u.Header().Del("Connection")
+		u.Header().Del("Upgrade")
+		problem.Write(u.ResponseWriter, u.r, event.NewFault(event.ClassUsage, "api.websocket", nil))
+		return
+	}
+	u.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter. The words of the library are left out.
+func (u *upgrading) Write(p []byte) (int, error) {
+	if u.refused {
+		return len(p), nil
+	}
+	return u.ResponseWriter.Write(p)
+}
+
+// Unwrap is for who takes the connection over.
+func (u *upgrading) Unwrap() http.ResponseWriter { return u.ResponseWriter }
+
 // bySocket sends lines by a WebSocket, a message for each. A page of another origin is refused.
 func bySocket(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, may func(context.Context) error,
 	lines iter.Seq2[line, error],
 ) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-	c, err := websocket.Accept(w, r, nil)
+	c, err := websocket.Accept(&upgrading{ResponseWriter: w, r: r}, r, nil)
 	if err != nil {
 		return
 	}

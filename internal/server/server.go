@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -78,7 +79,19 @@ func New(o Options) http.Handler {
 		mux.Handle("/api/", unknown)
 		mux.Handle("/", o.Page(mux))
 	}
-	return speaking(o.Access.Identify(bodies(s.replies.once(mux))))
+	return speaking(o.Access.Identify(bodies(s.replies.once(rooted(mux, unknown)))))
+}
+
+// rooted gives requests without a path, such as those to a proxy, to other: a mux answers them by itself, in plain
+// text.
+func rooted(next, other http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/") {
+			next.ServeHTTP(w, r)
+		} else {
+			other.ServeHTTP(w, r)
+		}
+	})
 }
 
 // config is that of huma: no links in bodies, and nothing that a browser would load from elsewhere.
