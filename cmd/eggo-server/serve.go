@@ -126,7 +126,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := records.Open(ctx, db)
+	store, err := records.Open(ctx, db, accounts.ForgetCluster)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/account"
 	"github.com/eggo-k8s/eggo/internal/account/routes"
 	"github.com/eggo-k8s/eggo/internal/database"
+	"github.com/eggo-k8s/eggo/internal/manager/records"
 )
 
 // matrix says of every operation of the document, and of the routes beside it, who may send it about the cluster one:
@@ -121,8 +122,12 @@ func beginGuarded(t *testing.T) *guarded {
 	if err != nil {
 		t.Fatal(err)
 	}
+	store, err := records.Open(t.Context(), db, a.ForgetCluster)
+	if err != nil {
+		t.Fatal(err)
+	}
 	g := &guarded{accounts: a}
-	g.site = begin(t, func(o *Options) {
+	g.site = beginOn(t, store, func(o *Options) {
 		o.Access, o.More = a, func(api huma.API) { routes.Register(api, a, false) }
 	})
 	for name, u := range map[string]account.New{

@@ -72,10 +72,16 @@ type site struct {
 
 func begin(t *testing.T, change ...func(*Options)) *site {
 	t.Helper()
+	return beginOn(t, &managertest.Memory{}, change...)
+}
+
+// beginOn begins a site whose clusters are in a store.
+func beginOn(t *testing.T, store manager.Store, change ...func(*Options)) *site {
+	t.Helper()
 	s := &site{t: t, world: &managertest.World{}, data: t.TempDir(), rights: &rights{
 		roles: map[string]access.Role{"ann": access.Admin, "otto": access.Operator, "vera": access.Viewer,
 			"one": access.Viewer}, only: map[string]string{"one": "other"}}}
-	m, err := manager.New(t.Context(), manager.Options{Store: &managertest.Memory{}, Runner: s.world,
+	m, err := manager.New(t.Context(), manager.Options{Store: store, Runner: s.world,
 		Clock: managertest.Clock{}})
 	if err != nil {
 		t.Fatal(err)

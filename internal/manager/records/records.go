@@ -19,16 +19,25 @@ const keepChanges = 10000
 //go:embed sql/*.sql
 var migrations embed.FS
 
-// Store implements manager.Store.
-type Store struct{ db *database.DB }
+// Forget removes what others keep of a cluster, in the transaction that deletes it.
+type Forget func(ctx context.Context, tx *sql.Tx, cluster string) error
 
-// Open brings the tables to their newest state.
-func Open(ctx context.Context, db *database.DB) (*Store, error) {
+// Store implements manager.Store.
+type Store struct {
+	db     *database.DB
+	forget Forget
+}
+
+// Open brings the tables to their newest state. forget is called when a cluster is deleted; nil: nothing is.
+func Open(ctx context.Context, db *database.DB, forget Forget) (*Store, error) {
 	files, err := fs.Sub(migrations, "sql")
 	if err != nil {
 		return nil, err
 	}
-	return &Store{db}, db.Migrate(ctx, "manager", files)
+	if forget == nil {
+		forget = func(context.Context, *sql.Tx, string) error { return nil }
+	}
+	return &Store{db, forget}, db.Migrate(ctx, "manager", files)
 }
 
 // Load implements manager.Store.
@@ -128,6 +137,9 @@ func (s *Store) Delete(
 		}
 		if _, err := tx.ExecContext(ctx, "INSERT INTO forgotten_clusters VALUES (?, ?) "+
 			"ON CONFLICT (name) DO UPDATE SET until = excluded.until", name, until); err != nil {
+			return err
+		}
+		if err := s.forget(ctx, tx, name); err != nil {
 			return err
 		}
 		return add(ctx, tx, changes)

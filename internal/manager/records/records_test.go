@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -18,7 +19,7 @@ func open(t *testing.T, path string) (*Store, *database.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(t.Context(), db)
+	s, err := Open(t.Context(), db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,5 +84,37 @@ func TestStore(t *testing.T) {
 	cancel()
 	if _, err := s.Load(over); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// What others keep of a cluster goes with it, or neither does.
+func TestWhatOthersKeepGoesWithACluster(t *testing.T) {
+	db, err := database.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	var fails error
+	var gone []string
+	s, err := Open(t.Context(), db, func(_ context.Context, _ *sql.Tx, cluster string) error {
+		gone = append(gone, cluster)
+		return fails
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(t.Context(), manager.Record{Name: "one", Revision: 1}, 0); err != nil {
+		t.Fatal(err)
+	}
+	fails = errors.New("no")
+	if err := s.Delete(t.Context(), "one", 1, ""); !errors.Is(err, fails) {
+		t.Error(err)
+	}
+	if all, err := s.Load(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("the cluster went alone: %v %v", all, err)
+	}
+	fails = nil
+	if err := s.Delete(t.Context(), "one", 1, ""); err != nil || len(gone) != 2 || gone[1] != "one" {
+		t.Error(err, gone)
 	}
 }

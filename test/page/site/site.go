@@ -118,7 +118,7 @@ func New(ctx context.Context, dir string) (s *Site, err error) {
 			return s, err
 		}
 	}
-	kept, err := records.Open(ctx, s.db)
+	kept, err := records.Open(ctx, s.db, s.Accounts.ForgetCluster)
 	if err != nil {
 		return s, err
 	}
