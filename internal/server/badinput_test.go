@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -174,6 +175,28 @@ func TestACheckNamesTheNodesThatAreNotReached(t *testing.T) {
 			if !strings.Contains(text, want) || strings.Contains(text, "preflight.failed") {
 				t.Errorf("no %s in %s", want, text)
 			}
+		}
+	}
+}
+
+// A cluster whose deploy.yaml says that the password is asked for is inspected with that of the request.
+func TestInspectionsWithSecretsOfTheCaller(t *testing.T) {
+	s := nearby(t)
+	s.running()
+	s.installed()
+	deploy := strings.Replace(operationtest.Nobody, "cluster-id: away", "cluster-id: one", 1)
+	if err := os.WriteFile(filepath.Join(s.root, "one", "deploy.yaml"), []byte(deploy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/status": `"ssh.connect-refused"`, "/certificates": `"unreachable"`} {
+		for method, more := range map[string]string{"GET": "?nodes=true", "POST": ""} {
+			body := map[string]string{"GET": "", "POST": "{}"}[method]
+			a := s.call("vera", method, "/api/v1/clusters/one"+path+more, body)
+			s.want(a, 422, "usage.secret")
+		}
+		a := s.want(s.call("vera", "POST", "/api/v1/clusters/one"+path, `{"secrets":{"password":"hunter2"}}`), 200, "")
+		if !strings.Contains(a.text, want) || !strings.Contains(a.text, "n1") || strings.Contains(a.text, "hunter2") {
+			t.Errorf("no %s in %s", want, a.text)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -32,6 +33,14 @@ type certificatesOutput struct {
 	Body struct {
 		Expires      time.Time     `json:"expires,omitzero" doc:"When the first certificate expires, CAs aside."`
 		Certificates []Certificate `json:"certificates" nullable:"false"`
+	}
+}
+
+// inspectInput has what deploy.yaml says is asked for.
+type inspectInput struct {
+	InCluster
+	Body struct {
+		Secrets map[string]string `json:"secrets,omitempty" doc:"password, sudo: what deploy.yaml says is asked for. They are not kept."`
 	}
 }
 
@@ -71,6 +80,20 @@ func (s *Server) life(api huma.API) {
 		func(i *certificatesInput) string { return i.Cluster }}, s.certificates)
 	add(s, api, route[InCluster]{op("get-status", "status",
 		"Inspect nodes, components, etcd and drift. This takes seconds"), access.View, (*InCluster).name}, s.status)
+	asked := func(id, path, summary string) route[inspectInput] {
+		o := op(id, path, summary)
+		o.Method = http.MethodPost // a secret is in no URL
+		return route[inspectInput]{o, access.View, func(i *inspectInput) string { return i.Cluster }}
+	}
+	add(s, api, asked("inspect-certificates", "certificates",
+		"List the certificates of the nodes, too, with secrets to log in to them"),
+		func(ctx context.Context, _ access.Caller, in *inspectInput) (*certificatesOutput, error) {
+			return s.certificatesOf(ctx, in.Cluster, true, in.Body.Secrets)
+		})
+	add(s, api, asked("inspect-status", "status", "Inspect the status, with secrets to log in to the nodes"),
+		func(ctx context.Context, _ access.Caller, in *inspectInput) (*statusOutput, error) {
+			return s.statusOf(ctx, in.Cluster, in.Body.Secrets)
+		})
 }
 
 // own is the cluster's own deploy.yaml as a source, of a cluster that has one in the state directory.
@@ -92,11 +115,17 @@ func (s *Server) own(ctx context.Context, cluster string) (request.Common, error
 func (s *Server) certificates(
 	ctx context.Context, _ access.Caller, in *certificatesInput,
 ) (*certificatesOutput, error) {
-	c, err := s.own(ctx, in.Cluster)
+	return s.certificatesOf(ctx, in.Cluster, in.Nodes, nil)
+}
+
+func (s *Server) certificatesOf(
+	ctx context.Context, cluster string, nodes bool, secrets map[string]string,
+) (*certificatesOutput, error) {
+	c, err := s.own(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := operation.Certificates(ctx, c, !in.Nodes, s.Deps())
+	rows, err := operation.Certificates(ctx, c, !nodes, s.asking(secrets))
 	if err != nil {
 		return nil, ofNodes(err)
 	}
@@ -114,11 +143,15 @@ func (s *Server) certificates(
 }
 
 func (s *Server) status(ctx context.Context, _ access.Caller, in *InCluster) (*statusOutput, error) {
-	c, err := s.own(ctx, in.Cluster)
+	return s.statusOf(ctx, in.Cluster, nil)
+}
+
+func (s *Server) statusOf(ctx context.Context, cluster string, secrets map[string]string) (*statusOutput, error) {
+	c, err := s.own(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
-	st, err := operation.Status(ctx, c, s.Deps())
+	st, err := operation.Status(ctx, c, s.asking(secrets))
 	if err != nil {
 		return nil, ofNodes(err)
 	}

@@ -46,6 +46,8 @@ verify-backup        401    404   404       403    +        +     +      +
 restore-backup       401    404   404       403    403      +     +      +
 list-certificates    401    404   404       +      +        +     +      +
 get-status           401    404   404       +      +        +     +      +
+inspect-certificates 401    404   404       +      +        +     +      +
+inspect-status       401    404   404       +      +        +     +      +
 check                401    403   403       403    403      403   +      +
 plan                 401    404   404       403    +        +     +      +
 list-nodes           401    404   404       +      +        +     +      +
@@ -91,15 +93,18 @@ func validBodies() map[string]string {
 		"restore-backup":   `{}`,
 		"check":            `{"name":"one","server_address":"","domain":"","ssh":{"user":""},"nodes":[]}`,
 		"plan":             `{"nodes":[]}`,
-		"issue-kubeconfig": `{}`,
-		"decide":           `{"step":"s","decision":"retry"}`,
-		"login":            `{"name":"stranger","password":"not a password"}`,
-		"setup":            `{"token":"x","name":"stranger","password":"not a password"}`,
-		"change-password":  `{"old":"not the password","new":"a good new password"}`,
-		"create-user":      `{"name":"","password":"x"}`,
-		"update-user":      `{}`,
-		"reset-password":   `{"password":"x"}`,
-		"create-token":     `{"name":"t","role":"viewer","ends":"2020-01-01T00:00:00Z"}`,
+		"inspect-status":   `{}`,
+
+		"inspect-certificates": `{}`,
+		"issue-kubeconfig":     `{}`,
+		"decide":               `{"step":"s","decision":"retry"}`,
+		"login":                `{"name":"stranger","password":"not a password"}`,
+		"setup":                `{"token":"x","name":"stranger","password":"not a password"}`,
+		"change-password":      `{"old":"not the password","new":"a good new password"}`,
+		"create-user":          `{"name":"","password":"x"}`,
+		"update-user":          `{}`,
+		"reset-password":       `{"password":"x"}`,
+		"create-token":         `{"name":"t","role":"viewer","ends":"2020-01-01T00:00:00Z"}`,
 	}
 }
 
