@@ -137,7 +137,7 @@ func (c *cluster) write(ctx context.Context, next state.State, edit func(*Record
 		rec.Revision++
 	}
 	for i := range changes {
-		changes[i].Revision = rec.Revision
+		changes[i].Revision, changes[i].Reason = rec.Revision, c.reason(next, rec)
 	}
 	if err := c.m.store.Save(ctx, rec, c.rec.Revision, changes...); err != nil {
 		return err
@@ -147,6 +147,17 @@ func (c *cluster) write(ctx context.Context, next state.State, edit func(*Record
 	}
 	c.show()
 	c.m.changed(changes)
+	return nil
+}
+
+// reason is why a cluster is in a state that is not well; nil: it is, or nothing is known.
+func (c *cluster) reason(s state.State, rec Record) *event.Fault {
+	switch s {
+	case state.Unavailable:
+		return rec.Fault
+	case state.Unreachable, state.Connecting:
+		return c.trouble
+	}
 	return nil
 }
 

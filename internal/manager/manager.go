@@ -204,6 +204,14 @@ func (m *Manager) Cluster(name string) (View, error) {
 	return *v, nil
 }
 
+// Health is the history of a cluster before a number (0: up to now), the newest first, at most n.
+func (m *Manager) Health(ctx context.Context, name string, before uint64, n int) ([]Health, error) {
+	if _, err := m.Cluster(name); err != nil {
+		return nil, err
+	}
+	return m.store.Health(ctx, name, before, n)
+}
+
 // Request is what somebody asks for.
 type Request struct {
 	By string

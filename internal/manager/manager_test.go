@@ -180,6 +180,11 @@ func TestHealth(t *testing.T) {
 		b.world.Down("one", nil)
 		time.Sleep(10 * time.Second)
 		b.is("one", state.Running)
+		seen, err := b.Health(t.Context(), "one", 0, 2)
+		if err != nil || len(seen) != 2 || seen[0].State != state.Running || seen[0].Reason != nil ||
+			seen[1].State != state.Unreachable || seen[1].Reason.Code != broken().Code || seen[1].At.IsZero() {
+			t.Errorf("%+v %v", seen, err)
+		}
 		changes, err := b.store.Changes(t.Context(), 0, 100)
 		var flips int
 		for _, c := range changes {

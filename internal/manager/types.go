@@ -113,6 +113,16 @@ type Change struct {
 	Revision uint64      `json:"revision"`
 	// Broadcast is added or deleted when the cluster begins or ends being ready, else "".
 	Broadcast string `json:"broadcast,omitempty"`
+	// Reason is why it is in the state, of one that is not well; it is kept in the history of the cluster's health.
+	Reason *event.Fault `json:"-"`
+}
+
+// Health is what a cluster was from a time on.
+type Health struct {
+	Seq    uint64 // rising
+	At     time.Time
+	State  state.State
+	Reason *event.Fault // why, if it was not well
 }
 
 // View is a cluster as others see it.
@@ -140,6 +150,9 @@ type Store interface {
 	Forgotten(ctx context.Context) (map[string]string, error)
 	// Changes are those after a number, at most n.
 	Changes(ctx context.Context, after uint64, n int) ([]Change, error)
+	// Health is the history of a cluster before a number (0: up to now), the newest first, at most n. It begins with
+	// the record, and is deleted with it; of what is old, a part is kept.
+	Health(ctx context.Context, cluster string, before uint64, n int) ([]Health, error)
 }
 
 // ErrRevision: the record has another revision by now.

@@ -77,6 +77,20 @@ func (p *Page) status(v *visit) error {
 	return p.fragment(v, "status", h)
 }
 
+// healthHistory is what a cluster was, the newest first.
+type healthHistory struct {
+	Health []server.Health `json:"health"`
+}
+
+// history lists what a cluster was last.
+func (p *Page) history(v *visit) error {
+	var h healthHistory
+	if err := p.get(v, in(v.r.PathValue("cluster"), "/health/history?limit=50"), &h); err != nil {
+		return err
+	}
+	return p.fragment(v, "health-history", h)
+}
+
 // verifiedBackup is what was found in a backup.
 type verifiedBackup struct {
 	Revision int64         `json:"revision"`

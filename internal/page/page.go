@@ -138,6 +138,7 @@ func (p *Page) routes() *http.ServeMux {
 		"POST /clusters/{cluster}/nodes":                   p.nodesSet,
 		"GET /clusters/{cluster}/certificates":             p.certificates,
 		"GET /clusters/{cluster}/status":                   p.status,
+		"GET /clusters/{cluster}/health":                   p.history,
 		"POST /clusters/{cluster}/backups/{backup}/verify": p.verified,
 		"GET /import":                                      p.importing,
 		"GET /clusters/{cluster}/runs":                     p.runs,

@@ -50,6 +50,7 @@ inspect-certificates 401    404   404       +      +        +     +      +
 inspect-status       401    404   404       +      +        +     +      +
 check                401    403   403       403    403      403   +      +
 plan                 401    404   404       403    +        +     +      +
+list-health          401    404   404       +      +        +     +      +
 list-nodes           401    404   404       +      +        +     +      +
 issue-kubeconfig     401    404   404       +      +        +     +      +
 get-admin-kubeconfig 401    404   404       403    403      +     +      +

@@ -64,6 +64,7 @@ func New(o Options) http.Handler {
 	s.kubeconfigs(api)
 	s.backups(api)
 	s.life(api)
+	s.history(api)
 	if o.More != nil {
 		o.More(api)
 	}

@@ -326,6 +326,7 @@ type Memory struct {
 	records   map[string]manager.Record
 	forgotten map[string]string
 	changes   []manager.Change
+	health    map[string][]manager.Health
 	// Writes counts those that were asked for. From the one with the number Break on all fail; Torn: that one is done
 	// all the same, and nobody hears of it.
 	Writes, Break int
@@ -397,6 +398,7 @@ func (s *Memory) Delete(_ context.Context, name string, was uint64, until string
 		delete(s.records, name)
 		s.forgotten[name] = until
 		s.append(changes)
+		delete(s.health, name)
 	})
 }
 
@@ -404,7 +406,27 @@ func (s *Memory) append(changes []manager.Change) {
 	for _, c := range changes {
 		c.Seq = uint64(len(s.changes)) + 1
 		s.changes = append(s.changes, c)
+		if s.health == nil {
+			s.health = map[string][]manager.Health{}
+		}
+		if c.From != c.To {
+			s.health[c.Cluster] = append(s.health[c.Cluster], manager.Health{Seq: c.Seq, At: c.At, State: c.To,
+				Reason: c.Reason})
+		}
 	}
+}
+
+// Health implements manager.Store.
+func (s *Memory) Health(_ context.Context, cluster string, before uint64, n int) ([]manager.Health, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []manager.Health
+	for _, h := range slices.Backward(s.health[cluster]) {
+		if (before == 0 || h.Seq < before) && len(out) < n {
+			out = append(out, h)
+		}
+	}
+	return out, nil
 }
 
 // Forgotten implements manager.Store.

@@ -123,6 +123,9 @@ func add(ctx context.Context, tx *sql.Tx, changes []manager.Change) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM cluster_changes WHERE seq <= ?", seq-keepChanges); err != nil {
 			return err
 		}
+		if err := addHealth(ctx, tx, c); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -142,7 +145,10 @@ func (s *Store) Delete(
 		if err := s.forget(ctx, tx, name); err != nil {
 			return err
 		}
-		return add(ctx, tx, changes)
+		if err := add(ctx, tx, changes); err != nil {
+			return err
+		}
+		return forgetHealth(ctx, tx, name)
 	})
 }
 

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+)
+
+// Health is what a cluster was from a time on.
+type Health struct {
+	At     time.Time `json:"at"`
+	State  string    `json:"state"`
+	Reason *Fault    `json:"reason,omitempty" doc:"Why the cluster was Unavailable, Unreachable or Connecting."`
+}
+
+type healthInput struct {
+	InCluster
+	After uint64 `query:"after" doc:"The value of next of the page before."`
+	Limit int    `query:"limit" doc:"At most so many." minimum:"1" maximum:"500" default:"100"`
+}
+
+type healthOutput struct {
+	Body struct {
+		Health []Health `json:"health" doc:"The newest first." nullable:"false"`
+		Next   string   `json:"next,omitempty" doc:"The value of after for the next page."`
+	}
+}
+
+// history is the route of what the server saw of the health of clusters.
+func (s *Server) history(api huma.API) {
+	add(s, api, route[healthInput]{huma.Operation{OperationID: "list-health", Method: "GET",
+		Path: "/clusters/{cluster}/health/history", Summary: "List the states that the cluster was in, and why",
+		Tags: []string{"inspection"}}, access.View, func(i *healthInput) string { return i.Cluster }}, s.health)
+}
+
+func (s *Server) health(ctx context.Context, _ access.Caller, in *healthInput) (*healthOutput, error) {
+	list, err := s.Manager.Health(ctx, in.Cluster, in.After, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	out := &healthOutput{}
+	out.Body.Health = []Health{}
+	for i, h := range list {
+		if i == in.Limit {
+			out.Body.Next = strconv.FormatUint(list[i-1].Seq, 10)
+			break
+		}
+		out.Body.Health = append(out.Body.Health, Health{h.At, string(h.State), faultOf(ctx, h.Reason)})
+	}
+	return out, nil
+}
