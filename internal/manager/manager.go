@@ -221,6 +221,8 @@ type Request struct {
 	Wanted json.RawMessage
 	// Request is the operation's.
 	Request json.RawMessage
+	// Final is the operation's.
+	Final bool
 	// Check is called with the record by the goroutine of the cluster, before anything is changed; nil: nothing is
 	// checked. It does not wait for anything.
 	Check func(Record) error
@@ -230,7 +232,7 @@ type Request struct {
 }
 
 func (q Request) operation(k Kind) Operation {
-	return Operation{Kind: k, By: q.By, Request: q.Request}
+	return Operation{Kind: k, By: q.By, Request: q.Request, Final: q.Final}
 }
 
 // ready is what is checked of every request.

@@ -48,6 +48,9 @@ type Operation struct {
 	Found bool `json:"found,omitempty"`
 	// Canceling: it is being canceled.
 	Canceling bool `json:"canceling,omitempty"`
+	// Final: what it begins with is done already, so that the cluster is not what it was before, even if no node is
+	// changed.
+	Final bool `json:"final,omitempty"`
 	// Before is the state that the cluster was in, "" before there was one.
 	Before state.State `json:"before,omitempty"`
 	// Request is what the runner needs besides the record. It holds no secret.

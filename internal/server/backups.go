@@ -2,6 +2,10 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -78,7 +83,15 @@ type restoreBackupInput struct {
 	Body struct {
 		RunOptions
 		BackupKey
+		NewMachines
 	}
+}
+
+// NewMachines are those that a cluster is restored onto.
+type NewMachines struct {
+	Nodes      []profile.Node    `json:"nodes,omitempty" maxItems:"1000" doc:"New machines that the cluster is deployed to, beginning with the data of the backup; none: etcd is restored on the machines of the cluster."`
+	KnownHosts string            `json:"known_hosts,omitempty" maxLength:"262144" doc:"The host keys of the new machines, as in known_hosts."`
+	Bundles    map[string]string `json:"bundles,omitempty" doc:"Other bundles, by architecture: of the version of the backup, or one minor version newer."`
 }
 
 // backups are the routes of backups.
@@ -206,6 +219,9 @@ func (s *Server) restoreBackup(ctx context.Context, who access.Caller, in *resto
 	if err != nil {
 		return nil, err
 	}
+	if in.Body.Nodes != nil {
+		return s.restoreOnto(ctx, who, in, file)
+	}
 	return s.begin(ctx, in.Cluster, manager.Restore, in.Matching, in.Body.RunOptions, nil,
 		func(p *runs.Parameters) error {
 			return s.opening(in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
@@ -217,4 +233,63 @@ func (s *Server) restoreBackup(ctx context.Context, who access.Caller, in *resto
 				return err
 			})
 		}, who, nil)
+}
+
+// restoreOnto deploys a cluster to new machines, with the data of a backup: by its own deploy.yaml, with the nodes of
+// the request. The command line is given a file for that.
+func (s *Server) restoreOnto(
+	ctx context.Context, who access.Caller, in *restoreBackupInput, file string,
+) (*shown, error) {
+	v, err := s.Manager.Cluster(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	w := wanted(v.Record)
+	return s.begin(ctx, in.Cluster, manager.Restore, in.Matching, in.Body.RunOptions, &w,
+		func(p *runs.Parameters) error {
+			if err := s.moved(ctx, in, &w); err != nil {
+				return err
+			}
+			return s.opening(in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
+				q := request.BackupRestore{Common: request.OfFile(s.Runs.File(in.Cluster)), File: file, Key: k}
+				_, err := operation.RestoreBackup(ctx, q, d, nil, func(int64, int64) {})
+				p.Seeded = err == nil
+				return err
+			})
+		}, who, nil)
+}
+
+// moved has a cluster wanted on new machines, and writes the deploy.yaml that says so. A restore that was interrupted
+// has set the cluster's own one aside by now: what it wanted is in the record.
+func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Wanted) error {
+	m := in.Body.NewMachines
+	if err := findings(s.Rules.Update(nil, m.Nodes, w.Server)); err != nil {
+		return err
+	}
+	text, _, err := s.Runs.Own(ctx, in.Cluster)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && w.Deploy != "":
+		text = []byte(w.Deploy)
+	case errors.Is(err, fs.ErrNotExist):
+		return event.NewFault(event.ClassLocked, "manager.no-config", nil, "cluster", in.Cluster)
+	case err != nil:
+		return err
+	}
+	to := profile.Machines{Nodes: m.Nodes, Bundles: m.Bundles}
+	known := fmt.Sprintf("known_hosts-%x", sha256.Sum256([]byte(m.KnownHosts)))[:24] // not over those of now
+	if m.KnownHosts != "" {
+		to.KnownHosts = filepath.Join(s.Runs.Dir(in.Cluster), known)
+	}
+	text, wrong, err := profile.Replaced(text, to, s.Runs.File(in.Cluster))
+	if err == nil {
+		err = findings(wrong)
+	}
+	if err == nil && m.KnownHosts != "" {
+		err = s.Runs.Keep(in.Cluster, known, m.KnownHosts)
+	}
+	if err != nil {
+		return err
+	}
+	w.Deploy, w.Nodes = string(text), m.Nodes
+	return s.Runs.Keep(in.Cluster, filepath.Base(s.Runs.File(in.Cluster)), w.Deploy)
 }

@@ -219,7 +219,7 @@ func (s *Server) replaced(cluster string, w runs.Wanted, nodes []profile.Node) (
 	if w.Deploy == "" { // of the command line
 		return "", nil, event.NewFault(event.ClassLocked, "manager.no-config", nil, "cluster", cluster)
 	}
-	text, wrong, err := profile.Replaced([]byte(w.Deploy), nodes, s.Runs.File(cluster))
+	text, wrong, err := profile.Replaced([]byte(w.Deploy), profile.Machines{Nodes: nodes}, s.Runs.File(cluster))
 	return string(text), wrong, err
 }
 
@@ -248,7 +248,7 @@ func (s *Server) begin(
 	if err != nil {
 		return nil, err
 	}
-	q := manager.Request{By: who.Name, Revision: revision, Check: check}
+	q := manager.Request{By: who.Name, Revision: revision, Check: check, Final: p.Seeded}
 	if q.Request, err = raw(p); err != nil {
 		return nil, err
 	}

@@ -2,11 +2,13 @@ package profile
 
 import (
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -62,26 +64,31 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 		c.SSH.HostKeys = "strict"
 	}
 	set("eggo.host-keys", c.SSH.HostKeys)
-	for arch, path := range c.Bundles {
-		if arch != "amd64" && arch != "arm64" {
-			out = append(out, wrong("body.bundles."+arch, "arch", "arch", arch))
-			continue
-		}
-		set(config.BundleKey(arch), path)
-	}
+	out = append(out, bundles(d, c.Bundles)...)
 	return finish(d, c.Nodes, name, out)
 }
 
-// Replaced is the deploy.yaml of a cluster that was not created yet, with other nodes. Labels and taints of a node that
-// keeps its name stay, unless others are said.
-func Replaced(text []byte, nodes []Node, name string) ([]byte, []Finding, error) {
+// Machines are what a deploy.yaml gets in place of its own.
+type Machines struct {
+	Nodes      []Node
+	Bundles    map[string]string // by architecture; those that are not here stay
+	KnownHosts string            // the path of a file; "": it stays
+}
+
+// Replaced is a deploy.yaml with other machines. Labels and taints of a node that keeps its name stay, unless others
+// are said. A file that says what a draft cannot, or holds a secret, is refused.
+func Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
 	d, problems := config.ReadDraft(text, name)
-	was, more := config.Load(text, name)
-	if err := append(problems, more...).Err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return nil, nil, err
 	}
+	was, _ := config.Load(text, name)
+	same, _ := config.Load(d.YAML(), name)
+	if d.KeepSecrets || len(d.With(bundle.LoadBalancer)) > 0 || !alike(was, same) {
+		return nil, nil, event.NewFault(event.ClassUsage, "profile.not-kept", nil, "cluster", was.Name)
+	}
 	old := Of(was)
-	nodes = slices.Clone(nodes)
+	nodes := slices.Clone(m.Nodes)
 	for i, n := range nodes {
 		at := slices.IndexFunc(old, func(o Node) bool { return o.Name == n.Name })
 		if at < 0 {
@@ -94,9 +101,38 @@ func Replaced(text []byte, nodes []Node, name string) ([]byte, []Finding, error)
 			nodes[i].Taints = old[at].Taints
 		}
 	}
+	if m.KnownHosts != "" {
+		d.Values["eggo.known-hosts"] = m.KnownHosts
+	}
 	delete(d.Values, "eggo.nodes")
 	d.Machines = nil
-	return finish(d, nodes, name, nil)
+	return finish(d, nodes, name, bundles(d, m.Bundles))
+}
+
+// alike says whether two files mean the same, wherever their keys stand.
+func alike(a, b *config.Cluster) bool {
+	if a == nil || b == nil {
+		return false
+	}
+	x, y := reflect.ValueOf(*a), reflect.ValueOf(*b)
+	for i := range x.NumField() {
+		if x.Type().Field(i).IsExported() && !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
+			return false
+		}
+	}
+	return true
+}
+
+// bundles sets the paths of bundles.
+func bundles(d config.Draft, paths map[string]string) (out []Finding) {
+	for arch, path := range paths {
+		if arch != "amd64" && arch != "arm64" {
+			out = append(out, wrong("body.bundles."+arch, "arch", "arch", arch))
+		} else if path != "" {
+			d.Values[config.BundleKey(arch)] = path
+		}
+	}
+	return out
 }
 
 // finish gives a draft its machines, and is what it comes to, beside what was found wrong before.

@@ -224,3 +224,25 @@ func TestLabelsAndTaints(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A deploy.yaml that says what the API has no words for is not written for other machines without it.
+func TestWhatOtherMachinesKeep(t *testing.T) {
+	const plain = "cluster-id: one\nusername: root\nmasters:\n- {name: m1, ip: 192.0.2.1}\nnodes:\n" +
+		"- {name: w1, ip: 192.0.2.2}\npackage-src: {x86src: /srv/b.tar.gz}\n"
+	to := Machines{Nodes: []Node{{Name: "m1", Address: "192.0.2.7", Roles: []string{ControlPlane, Etcd}},
+		{Name: "w1", Address: "192.0.2.8", Roles: []string{Worker}}}}
+	for more, kept := range map[string]bool{
+		"": true, "network: {podcidr: 10.7.0.0/16}\n": true, "eggo: {nodes: {w1: {labels: {disk: ssd}}}}\n": true,
+		"password: hunter2\n": false, "loadbalance: {name: lb, ip: 192.0.2.5, port: 22, bind-port: 8443}\n": false,
+	} {
+		text, wrong, err := Replaced([]byte(plain+more), to, "/x/deploy.yaml")
+		if (err == nil) != kept || len(wrong) > 0 {
+			t.Errorf("%q: %v %v", more, wrong, err)
+		}
+		if err == nil && (strings.Contains(string(text), "192.0.2.1}") ||
+			!strings.Contains(string(text), "192.0.2.7") ||
+			strings.Contains(more, "ssd") != strings.Contains(string(text), "ssd")) {
+			t.Errorf("%q:\n%s", more, text)
+		}
+	}
+}

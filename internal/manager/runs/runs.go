@@ -52,6 +52,8 @@ type Parameters struct {
 	Window    string        `json:"window,omitempty"`
 	Packages  bool          `json:"packages,omitempty"`
 	Snapshot  string        `json:"snapshot,omitempty"`
+	// Seeded: a restore is a deploy of what is wanted to new machines, which begins with the data of a backup.
+	Seeded bool `json:"seeded,omitempty"`
 	// Nodes: the record's are wanted. What is continued without it leaves the nodes as they are.
 	Nodes bool `json:"nodes,omitempty"`
 	// Of a backup. Without recipients there is a passphrase among the secrets.
@@ -201,6 +203,10 @@ func (r *Runner) next(ctx context.Context, rec manager.Record) (request.Request,
 	switch o.Kind {
 	case manager.Create:
 		return r.create(rec.Name, w)
+	case manager.Restore:
+		if p.Seeded {
+			return r.create(rec.Name, w)
+		}
 	case manager.Delete:
 		if _, err := r.config(ctx, rec.Name); errors.Is(err, fs.ErrNotExist) { // nothing was ever changed
 			return nil, nil
@@ -237,6 +243,9 @@ func (p Parameters) request(k manager.Kind, own request.Common) request.Request 
 		}
 		return b
 	case manager.Restore:
+		if p.Seeded {
+			return request.Deploy{Common: own}
+		}
 		return request.Restore{Common: own, Snapshot: p.Snapshot}
 	case manager.Upgrade:
 		u := request.NewUpgrade(own, p.Bundles...)
@@ -267,14 +276,19 @@ func (p Parameters) Valid(k manager.Kind) error {
 	return nil
 }
 
-// config is the cluster's own deploy.yaml.
-func (r *Runner) config(ctx context.Context, cluster string) (*config.Cluster, error) {
+// Own is the text of the cluster's own deploy.yaml, and its path; fs.ErrNotExist when it has none.
+func (r *Runner) Own(ctx context.Context, cluster string) (text []byte, path string, err error) {
 	files, err := r.store.Read(ctx, cluster)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer files.Close()
-	text, path, err := files.Config()
+	return files.Config()
+}
+
+// config is the cluster's own deploy.yaml.
+func (r *Runner) config(ctx context.Context, cluster string) (*config.Cluster, error) {
+	text, path, err := r.Own(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,161 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/eggo-k8s/eggo/internal/backup"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+)
+
+// kept is a site with a cluster that has a backup, and the key of the backup.
+func kept(t *testing.T) (s *site, identity string) {
+	t.Helper()
+	s = begin(t)
+	s.running()
+	s.installed()
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, snapshot := filepath.Join(s.root, "one"), filepath.Join(t.TempDir(), "etcd.db")
+	ca, err := os.ReadFile(filepath.Join(dir, "pki", "ca.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := phasestest.WriteSnapshot(snapshot, ca); err != nil {
+		t.Fatal(err)
+	}
+	members, err := backup.Sources(dir, snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := backup.RecipientsLock([]string{id.Recipient().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := backup.Write(t.Context(), filepath.Join(dir, "backups", backupName), backup.Manifest{Cluster: "one",
+		At: time.Now(), Revision: phasestest.Revision}, members, lock, func(int64, int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	return s, id.String()
+}
+
+const ontoNew = `"nodes":[{"name":"m1","address":"192.0.2.71","roles":["controlplane","etcd"]},
+	{"name":"w9","address":"192.0.2.72","roles":["worker"]}]`
+
+func (s *site) onto(body string) answer {
+	s.t.Helper()
+	return s.call("ann", "POST", "/api/v1/clusters/one/backups/"+backupName+"/restore", body)
+}
+
+// there says whether the cluster's directory has a file.
+func (s *site) there(name string) bool {
+	_, err := os.Stat(filepath.Join(s.root, "one", name))
+	return err == nil
+}
+
+// A cluster whose machines are lost is deployed to new ones, beginning with the data of the backup. Preflight refuses
+// them at first: the cluster is not what it was before, since its own deploy.yaml is set aside, and it is continued.
+func TestARestoreOntoNewMachines(t *testing.T) {
+	s, identity := kept(t)
+	key, _ := json.Marshal(identity)
+	before := s.world.Newest("one")
+	a := s.want(s.onto(`{"identity":`+string(key)+`,"known_hosts":"192.0.2.71 ssh-ed25519 AAAA",`+ontoNew+`}`), 202, "")
+	if a.body["state"] != "Updating" || !strings.Contains(a.text, "192.0.2.71") ||
+		strings.Contains(a.text, `192.0.2.1"`) || strings.Contains(a.text, identity) {
+		t.Error(a.text)
+	}
+	if s.there("deploy.yaml") || !s.there("seed.json") || !s.there("pki/ca.key") {
+		t.Error("the cluster's directory is not ready for a deploy to new machines")
+	}
+	s.reach("Updating", func() bool { return s.world.Newest("one") != before })
+	v, err := s.m.Cluster("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deploy := wanted(v.Record).Deploy
+	for text, has := range map[string]bool{"192.0.2.71": true, "w9": true, "192.0.2.1,": false, "cluster-id: one": true,
+		"private-key-path: /k": true, "known_hosts-": true, "/srv/bundle.tar.gz": true} {
+		if strings.Contains(deploy, text) != has {
+			t.Errorf("%s: want %v in\n%s", text, has, deploy)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(s.data, "clusters", "one", "deploy.yaml")); string(text) != deploy {
+		t.Error(err)
+	}
+	s.world.Newest("one").Refuse(&event.Fault{Class: event.ClassPreflight, Code: "preflight.failed"})
+	s.reach("Unavailable", nil)
+	if v, err = s.m.Cluster("one"); err != nil || v.Continued() != manager.Restore {
+		t.Errorf("%v %q", err, v.Continued())
+	}
+	// The same request continues with the same data; so does continue.
+	s.want(s.onto(`{"identity":`+string(key)+`,`+ontoNew+`}`), 202, "")
+	s.reach("Updating", func() bool { v, _ := s.m.Cluster("one"); return v.Operation.Run() != "" })
+	s.world.Newest("one").Finish(&event.Fault{Class: event.ClassFailed, Code: "run.failed"})
+	s.reach("Unavailable", nil)
+	s.want(s.call("otto", "POST", "/api/v1/clusters/one/continue", ""), 403, "access.denied")
+	s.want(s.call("ann", "POST", "/api/v1/clusters/one/continue", ""), 202, "")
+	s.reach("Updating", func() bool { v, _ := s.m.Cluster("one"); return v.Operation.Run() != "" })
+	if v, err = s.m.Cluster("one"); err != nil || !strings.Contains(string(v.Operation.Request), `"seeded":true`) {
+		t.Errorf("%v %s", err, v.Operation.Request)
+	}
+	s.world.Newest("one").Finish(nil)
+	s.reach("Running", nil)
+}
+
+// What the command line refuses is refused here, and nothing is set aside.
+func TestRestoresOntoNewMachinesThatAreRefused(t *testing.T) {
+	s, identity := kept(t)
+	key, _ := json.Marshal(identity)
+	with := `{"identity":` + string(key) + `,`
+	own := filepath.Join(s.root, "one", "deploy.yaml")
+	text, err := os.ReadFile(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ what, deploy, body, code, find string }{
+		{"the key of another backup", "", `{"identity":"` + other.String() + `",` + ontoNew + `}`, "backup.wrong-key", ""},
+		{"no control plane", "", with + `"nodes":[{"name":"w","address":"192.0.2.9","roles":["worker"]}]}`,
+			"api.invalid", "profile.too-few"},
+		{"a wrong name", "", with + strings.Replace(ontoNew, `"w9"`, `"W 9"`, 1) + `}`, "api.invalid", "config.name"},
+		{"a bundle of another kind", "", with + ontoNew + `,"bundles":{"mips":"/x"}}`, "api.invalid", "profile.arch"},
+		{"other networks", "network: {podcidr: 10.7.0.0/16}\n", with + ontoNew + `}`, "backup.network", ""},
+		{"a password in the file", "password: hunter2\n", with + ontoNew + `}`, "profile.not-kept", ""},
+		{"a load balancer", "loadbalance: {name: lb, ip: 192.0.2.5, port: 22, bind-port: 8443}\n", with + ontoNew + `}`,
+			"profile.not-kept", ""},
+	} {
+		if err := os.WriteFile(own, append(text, c.deploy...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := s.onto(c.body)
+		if a.body["code"] != c.code || a.status != 422 || !strings.Contains(a.text, c.find) ||
+			strings.Contains(a.text, "hunter2") {
+			t.Errorf("%s: %d %s, want %s %s", c.what, a.status, a.text, c.code, c.find)
+		}
+		if v, err := s.m.Cluster("one"); err != nil || v.State != "Running" || !s.there("deploy.yaml") ||
+			s.there("seed.json") {
+			t.Errorf("%s: %v %v", c.what, v.State, err)
+		}
+	}
+	s.want(s.call("otto", "POST", "/api/v1/clusters/one/backups/"+backupName+"/restore", with+ontoNew+`}`), 403,
+		"access.denied")
+	if err := errors.Join(os.WriteFile(own, text, 0o600),
+		os.WriteFile(filepath.Join(s.root, "one", "pki", "ca.crt"), []byte("another"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.onto(with+ontoNew+`}`), 422, "backup.other-cluster")
+}
