@@ -255,7 +255,7 @@ func TestImportTakenOver(t *testing.T) {
 	try(t, s, 0, "status", "--id", "taken")
 
 	s.Say("== a worker joins, certificates are renewed, a worker of kubeadm leaves")
-	try(t, s, 0, "join", "--id", "taken", "--name", "n5", address(t, s, "n5"))
+	try(t, s, 0, "join", "--id", "taken", "--host-keys", "accept-new", "--name", "n5", address(t, s, "n5"))
 	must(t, "use", s.Works(ctx, 5))
 	try(t, s, 0, "certs", "renew", "--id", "taken")
 	try(t, s, 0, "delete", "--id", "taken", "--yes", "--purge", "n4")
