@@ -175,7 +175,8 @@ func TestImportKubeadm(t *testing.T) {
 		t.Helper()
 		out, err := s.Each(ctx, 4, "for p in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet "+
 			"kube-proxy; do pgrep -x -o $(printf %.15s $p); done; "+
-			"cat /etc/kubernetes/manifests/*.yaml /etc/kubernetes/*.conf /etc/kubernetes/pki/*.* 2>/dev/null | sha256sum")
+			"cat /etc/kubernetes/manifests/*.yaml /etc/kubernetes/*.conf /etc/kubernetes/pki/*.* "+
+			"2>/dev/null | sha256sum")
 		must(t, "processes", err)
 		return out
 	}

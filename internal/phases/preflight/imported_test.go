@@ -27,8 +27,11 @@ func TestCheckOfANodeThatIsImported(t *testing.T) {
 		}, nil},
 		"imported from what is not known": {checkImported(), ours, []string{"error preflight.imported"}},
 		"a restore":                       {checkImportedRestore(), ours, []string{"error preflight.imported"}},
-		"it runs":                         {checkImportable(), func(f *facts.Facts) { f.Active = []string{"kubelet"} }, nil},
-		"it does not run":                 {checkImportable(), func(*facts.Facts) {}, []string{"error preflight.import-idle"}},
+		"it runs": {checkImportable(), func(f *facts.Facts) {
+			f.Active = []string{"kubelet"}
+		}, nil},
+		"it does not run": {checkImportable(), func(*facts.Facts) {
+		}, []string{"error preflight.import-idle"}},
 		"its CA is another one": {checkImportable(), func(f *facts.Facts) {
 			f.Active, f.CA = []string{"kubelet"}, "another"
 		}, []string{"error preflight.state-elsewhere"}},
