@@ -211,7 +211,8 @@ func ownKeys() []Key {
 		{Path: "eggo.driver", Kind: Choice, Choices: []string{DriverBinary, DriverKubeadm}, Default: DriverBinary,
 			Example: "-", to: eggo(func(e *Eggo) any { return &e.Driver })},
 		{Path: "eggo.imported", Kind: YesNo, Default: "false", Example: "-",
-			to: eggo(func(e *Eggo) any { return &e.Imported })},
+			Applies: func(get func(string) string) bool { return get("eggo.imported") == "true" }, // import writes it
+			to:      eggo(func(e *Eggo) any { return &e.Imported })},
 		{Path: "eggo.hostname", Kind: Choice, Choices: []string{"keep", "set"}, Default: "keep",
 			to: eggo(func(e *Eggo) any { return &e.Hostname })},
 		{Path: "eggo.etcd-user", Kind: Choice, Choices: []string{"etcd", "root"}, Default: "etcd",

@@ -64,6 +64,27 @@ func TestKubeadm(t *testing.T) {
 	try(t, s, 0, "status", "-f", file)
 	try(t, s, 0, "certs", "renew", "-f", file)
 	must(t, "use after the certificates were renewed", s.Works(ctx, 2))
+	snapshotAndRestore(t, s, file, "pods", []string{"n1"}, 2)
+	try(t, s, 0, "cleanup", "-f", file, "--yes", "--purge")
+	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 2) })
+}
+
+// TestKubeadmEtcdOfItsOwn is a control plane of static pods whose etcd is a service of another machine.
+func TestKubeadmEtcdOfItsOwn(t *testing.T) {
+	full(t)
+	s := newLab(t, 2)
+	file := byKubeadm(t, s, "apart", []stand.Node{{Name: "n1", Roles: "mn"}, {Name: "n2", Roles: "ne"}})
+	before := untouched(t, s, 2)
+	try(t, s, 0, "deploy", "-f", file)
+	runsPods(t, s, "n1", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+	out, err := s.Lab.Run(t.Context(), "n2", "systemctl is-active etcd; ls /etc/kubernetes/manifests || true")
+	must(t, "etcd of n2", err)
+	if !strings.HasPrefix(out, "active") || strings.Contains(out, "etcd") {
+		t.Errorf("etcd of n2 is no service: %s", out)
+	}
+	snapshotAndRestore(t, s, file, "apart", []string{"n2"}, 2)
+	try(t, s, 0, "certs", "renew", "-f", file)
+	must(t, "use after the certificates were renewed", s.Works(t.Context(), 2))
 	try(t, s, 0, "cleanup", "-f", file, "--yes", "--purge")
 	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 2) })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 )
@@ -101,6 +102,25 @@ func TestNodesThatCannotBeInspected(t *testing.T) {
 				t.Errorf("when it was inspected: %v", nodestest.Codes(got))
 			}
 		})
+	}
+}
+
+// Where no API server answers, a node that leaves is not taken out of the cluster: the check says why.
+func TestANodeLeavesAClusterThatDoesNotAnswer(t *testing.T) {
+	in := newInput()
+	if got := allFindings(t, in, checkLeaveAPI()); len(got) > 0 {
+		t.Errorf("it answers: %v", nodestest.Codes(got))
+	}
+	in.API.Fault = errors.New("connection refused\x1b[31m")
+	got := allFindings(t, in, checkLeaveAPI())
+	if codes := strings.Join(nodestest.Codes(got), " "); codes != "error preflight.leave-no-api" {
+		t.Errorf("%q", codes)
+	}
+	for _, f := range got {
+		if said, _ := i18n.NewPrinter(i18n.English).Fault(&f.Fault); !strings.Contains(said, "connection refused") ||
+			strings.Contains(said, "\x1b") {
+			t.Errorf("%q", said)
+		}
 	}
 }
 

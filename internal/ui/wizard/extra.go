@@ -34,12 +34,15 @@ func (x *extra) wheel(n int)              { x.at += n }
 func (x *extra) scrolls() bool            { return x.open == nil }
 func (x *extra) owns(string) bool         { return true } // what no other step owns
 
-// shown are the settings that the filter lets through; "set" alone are those that say something.
+// shown are the settings that the filter lets through. One that does not apply is shown only if it has a value.
 func (x *extra) shown(e *frame.Env) []config.Setting {
 	var out []config.Setting
 	want := strings.ToLower(strings.TrimSpace(x.filter.Value()))
 	for _, s := range config.Settings() {
 		v := x.p.draft.Values[s.Key]
+		if v == "" && s.Applies != nil && !s.Applies(x.p.draft.Get) {
+			continue
+		}
 		if want == "" || strings.Contains(s.Key, want) || strings.Contains(strings.ToLower(hint(e, s.Key)), want) ||
 			s.Kind != config.Secret && strings.Contains(strings.ToLower(v), want) {
 			out = append(out, s)
