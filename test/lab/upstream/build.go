@@ -265,6 +265,9 @@ func plan(o Options) ([]job, string, error) {
 			return nil, "", err
 		}
 		jobs = append(jobs, files...)
+		if o.Spec.suite {
+			jobs = append(jobs, suiteJob(o.Spec.Kubernetes, a))
+		}
 	}
 	images, err := imageJobs(o.Spec, arches)
 	return unique(append(jobs, images...)), dir, err

@@ -62,7 +62,11 @@ func imageJobs(spec *Spec, arches []string) ([]job, error) {
 }
 
 func imageJob(spec *Spec, image string, arches []string) (job, error) {
-	for _, r := range imageRecipes() {
+	recipes := imageRecipes()
+	if spec.suite {
+		recipes = suiteRecipes()
+	}
+	for _, r := range recipes {
 		tag, ok := strings.CutPrefix(image, r.prefix)
 		if !ok {
 			continue
@@ -241,37 +245,45 @@ func flannelPluginImage(ctx context.Context, b *builder, _, arch string) (platfo
 }
 
 func agnhostImage(ctx context.Context, b *builder, _, arch string) (platformImage, error) {
-	m, _, err := b.kubernetesModule(ctx, b.spec.toolsVersion())
+	programs, p, err := b.agnhost(ctx, arch)
 	if err != nil {
-		return platformImage{}, err
-	}
-	p, err := b.download(ctx, "k8s.io/kubernetes", b.spec.toolsVersion())
-	if err != nil {
-		return platformImage{}, err
-	}
-	version, err := os.ReadFile(filepath.Join(p.Dir, "test", "images", "agnhost", "VERSION"))
-	if err != nil {
-		return platformImage{}, err
-	}
-	out := b.output("agnhost", arch)
-	m.name = "agnhost-" + b.spec.toolsVersion()
-	if err := b.goBuild(ctx, m, arch, out, "-X main.Version="+strings.TrimSpace(string(version)),
-		"k8s.io/kubernetes/test/images/agnhost"); err != nil {
 		return platformImage{}, err
 	}
 	user, err := b.agnhostUserland(ctx, arch)
 	return platformImage{
 		arch: arch, created: p.Time,
-		layers: []imageLayer{
-			{"RUN curl, iproute2, busybox", user},
-			{"ADD agnhost agnhost", []member{program("agnhost", out), {name: "agnhost-2", link: "agnhost"}}},
-		},
-		config: v1.Config{
-			Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}, Env: []string{searchPath},
-			ExposedPorts: map[string]struct{}{"80/tcp": {}, "8080/tcp": {}, "8081/tcp": {}, "9376/tcp": {},
-				"5000/tcp": {}},
-		},
+		layers: []imageLayer{{"RUN curl, iproute2, busybox", user}, {"ADD agnhost agnhost", programs}},
+		config: agnhostConfig(),
 	}, err
+}
+
+func agnhostConfig() v1.Config {
+	return v1.Config{
+		Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}, Env: []string{searchPath},
+		ExposedPorts: map[string]struct{}{"80/tcp": {}, "8080/tcp": {}, "8081/tcp": {}, "9376/tcp": {},
+			"5000/tcp": {}},
+	}
+}
+
+// agnhost builds the program, and gives the module of Kubernetes that it is of.
+func (b *builder) agnhost(ctx context.Context, arch string) ([]member, published, error) {
+	m, _, err := b.kubernetesModule(ctx, b.spec.toolsVersion())
+	if err != nil {
+		return nil, published{}, err
+	}
+	p, err := b.download(ctx, "k8s.io/kubernetes", b.spec.toolsVersion())
+	if err != nil {
+		return nil, p, err
+	}
+	version, err := os.ReadFile(filepath.Join(p.Dir, "test", "images", "agnhost", "VERSION"))
+	if err != nil {
+		return nil, p, err
+	}
+	out := b.output("agnhost", arch)
+	m.name = "agnhost-" + b.spec.toolsVersion()
+	err = b.goBuild(ctx, m, arch, out, "-X main.Version="+strings.TrimSpace(string(version)),
+		"k8s.io/kubernetes/test/images/agnhost")
+	return []member{program("agnhost", out), {name: "agnhost-2", link: "agnhost"}}, p, err
 }
 
 func (b *builder) agnhostUserland(ctx context.Context, arch string) ([]member, error) {
@@ -288,14 +300,18 @@ func (b *builder) agnhostUserland(ctx context.Context, arch string) ([]member, e
 		"test", "env", "hostname",
 		"nslookup", "wget", "nc", "ping", "ps", "id", "head", "tail", "wc", "date", "true", "false", "seq", "dd",
 		"stat", "kill")
-	user = append(user, busy...)
-	return append(user,
-		member{name: "uploads", dir: true}, member{name: "tmp", dir: true, mode: 0o1777},
-		member{name: "etc/passwd", mode: 0o644,
+	return append(append(user, busy...), agnhostFiles()...), err
+}
+
+// agnhostFiles are the directories and the users of the image.
+func agnhostFiles() []member {
+	return []member{
+		{name: "uploads", dir: true}, {name: "tmp", dir: true, mode: 0o1777},
+		{name: "etc/passwd", mode: 0o644,
 			data: []byte("root:x:0:0:root:/root:/bin/sh\n" +
 				"user-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n")},
-		member{name: "etc/group", mode: 0o644,
+		{name: "etc/group", mode: 0o644,
 			data: []byte("root:x:0:\nuser-defined-in-image:x:1000:\n" +
 				"group-defined-in-image:x:50000:user-defined-in-image\n")},
-	), err
+	}
 }

@@ -26,10 +26,14 @@ type Spec struct {
 	} `yaml:"packages"`
 	Binaries []Download `yaml:"binaries"`
 	Addons   []Download `yaml:"addons"`
-	Images   []struct {
-		Name string `yaml:"name"`
-	} `yaml:"images"`
-	tools string // version of Kubernetes that test images are built from, if it is not the spec's own
+	Images   []Image    `yaml:"images"`
+	tools    string     // version of Kubernetes that test images are built from, if it is not the spec's own
+	suite    bool       // of the end-to-end suite
+}
+
+// Image is one of the spec.
+type Image struct {
+	Name string `yaml:"name"`
 }
 
 // At is the spec with another version of Kubernetes. Images that are built from the sources of Kubernetes whatever
