@@ -20,7 +20,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test test-race test-long test-codes fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots page-check page-shots goreleaser-check release-snapshot release clean cis
+.PHONY: help build install test test-race test-long test-codes fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots page-check page-shots goreleaser-check release-snapshot release clean cis conformance
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ bench-deploy: build ## a cluster of three control planes: eggo-tui deploy beside
 
 cis: ## kube-bench, the CIS benchmark, on the nodes of the lab's cluster, which is installed if there is none (root)
 	go run ./test/cis
+
+conformance: ## upstream's conformance tests against the lab's cluster, which is installed if there is none: FOCUS=upgrade, RERUN=failed, DRIVER=kubeadm (root; docs/conformance.md)
+	go run ./test/conformance
 
 bench-packages: ## the benchmarks of the packages; they report, they assert nothing
 	go test -run '^$$' -bench . -benchmem ./internal/...
