@@ -253,4 +253,9 @@ func TestWhichImagesANodeGets(t *testing.T) {
 	if diff := cmp.Diff([]string{agnhost, "new:1"}, got); diff != "" {
 		t.Error(diff)
 	}
+	const invalid = "invalid.registry.k8s.io/invalid/alpine:3.1"
+	listed := imageNames([]byte(strings.Join([]string{pause, agnhost, invalid, pause, ""}, "\n")))
+	if diff := cmp.Diff([]string{agnhost, pause}, listed); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -26,7 +26,6 @@ type suite struct {
 	kubernetes string
 	dir        string // the cache directory that it was built in
 	images     []string
-	missing    []string // images of the suite that cannot be made
 }
 
 // build builds the suite and the images of its tests, unless they are there.
@@ -52,18 +51,20 @@ func build(ctx context.Context, s *stand.Stand, kubernetes string) (*suite, erro
 	if err != nil {
 		return nil, err
 	}
-	for _, image := range strings.Fields(string(list)) {
-		if upstream.CanMake(image) {
-			u.images = append(u.images, image)
-		} else {
-			u.missing = append(u.missing, image)
-		}
-	}
+	u.images = imageNames(list)
 	if len(u.images) == 0 {
 		return nil, errors.New("the suite names no image that can be made: its list is read wrongly")
 	}
 	s.Say("%d images of the suite", len(u.images))
 	return u, ready(u.images)
+}
+
+// imageNames are the images that the suite lists, in an order that changes, and that can be made. The others are of
+// tests that are not [Conformance].
+func imageNames(list []byte) []string {
+	names := slices.DeleteFunc(strings.Fields(string(list)), func(n string) bool { return !upstream.CanMake(n) })
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (u *suite) program(name string) string {
