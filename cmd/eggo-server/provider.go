@@ -1,21 +1,33 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/account"
 	"github.com/eggo-k8s/eggo/internal/account/sso"
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// provider is the identity provider of a configuration file; nil: there is none.
-func provider(file string, a *account.Accounts) (*sso.Provider, error) {
+// provider is the identity provider of a configuration file; nil: there is none. What does not count in the file is
+// logged.
+func provider(
+	ctx context.Context, file string, a *account.Accounts, log func(event.Msg),
+) (*sso.Provider, error) {
 	if file == "" {
 		return nil, nil
 	}
 	c, err := sso.Load(file)
 	if err != nil {
 		return nil, err
+	}
+	gone, err := c.Lapsed(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range gone {
+		log(m)
 	}
 	return sso.New(c, a, time.Now)
 }

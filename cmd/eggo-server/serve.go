@@ -122,7 +122,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	identity, err := provider(o.sso, accounts)
+	identity, err := provider(ctx, o.sso, accounts, func(m event.Msg) { log.Warn(env.P.Msg(m)) })
 	if err != nil {
 		return err
 	}

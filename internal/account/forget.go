@@ -3,14 +3,23 @@ package account
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/access"
 )
 
 // itself is the user of what the server does by itself, in the audit log.
 const itself = "server"
 
 // ForgetCluster removes all roles on a cluster that is deleted, and the API tokens for it alone, in the transaction of
-// the deletion: another cluster with its name has none of them. What went is in the audit log.
+// the deletion: another cluster with its name has none of them, neither from groups of a provider. What went is in the
+// audit log.
 func (a *Accounts) ForgetCluster(ctx context.Context, tx *sql.Tx, cluster string) error {
+	if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO deleted VALUES (?, ?)", cluster,
+		millis(a.now())); err != nil {
+		return err
+	}
 	gone, err := column(ctx, tx, "DELETE FROM grants WHERE cluster = ? RETURNING "+
 		"(SELECT name FROM users WHERE id = user) || ' ' || role", cluster)
 	if err != nil {
@@ -33,4 +42,50 @@ func (a *Accounts) ForgetCluster(ctx context.Context, tx *sql.Tx, cluster string
 		}
 	}
 	return nil
+}
+
+// Given is a role on a cluster that a group of a provider gives.
+type Given struct {
+	Cluster string
+	Role    access.Role
+	// Since is when an administrator has last said so: it is not about a cluster that was made after one with its name
+	// was deleted later than that.
+	Since time.Time
+}
+
+// Lapsed are those of a list that are about a cluster that was deleted since, and when it was.
+func (a *Accounts) Lapsed(ctx context.Context, list []Given) (out map[Given]time.Time, err error) {
+	err = a.db.View(ctx, func(tx *sql.Tx) error {
+		out, err = lapsed(ctx, tx, list)
+		return err
+	})
+	return out, err
+}
+
+func lapsed(ctx context.Context, tx *sql.Tx, list []Given) (map[Given]time.Time, error) {
+	out := map[Given]time.Time{}
+	for _, g := range list {
+		var at int64
+		err := tx.QueryRowContext(ctx, "SELECT at FROM deleted WHERE cluster = ?", g.Cluster).Scan(&at)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+		case err != nil:
+			return nil, err
+		case millis(g.Since) <= at:
+			out[g] = fromMillis(at)
+		}
+	}
+	return out, nil
+}
+
+// grants are the roles of a list that count.
+func grants(ctx context.Context, tx *sql.Tx, list []Given) (Grants, error) {
+	gone, err := lapsed(ctx, tx, list)
+	out := Grants{}
+	for _, g := range list {
+		if _, is := gone[g]; !is {
+			out[g.Cluster] = Higher(out[g.Cluster], g.Role)
+		}
+	}
+	return out, err
 }

@@ -17,8 +17,8 @@ const providerHolds = 30 * 24 * time.Hour
 type Identity struct {
 	Subject string // issuer and subject: the only part that the provider gives to nobody else
 	Name    string
-	Role    access.Role
-	Grants  Grants
+	Role    access.Role // on all clusters
+	Given   []Given
 }
 
 // LoginProvider begins a session of a user whom a provider has identified. Name and roles are the provider's, each
@@ -27,20 +27,27 @@ func (a *Accounts) LoginProvider(ctx context.Context, address string, i Identity
 	if err := checkName(i.Name); err != nil {
 		return Session{}, err
 	}
-	if err := checkRoles(i.Role, i.Grants); err != nil {
+	err := checkRoles(i.Role, nil)
+	for _, g := range i.Given {
+		err = errors.Join(err, checkRoles(i.Role, Grants{g.Cluster: g.Role}))
+	}
+	if err != nil {
 		return Session{}, err
 	}
-	if i.Role == access.None && len(i.Grants) == 0 {
-		return Session{}, errors.Join(event.NewFault(event.ClassAuth, "account.no-role", nil, "name", i.Name),
-			a.withdraw(ctx, i, address))
-	}
-	var u User
+	u, nothing := User{}, false
 	if err := a.db.Update(ctx, func(tx *sql.Tx) error {
-		var err error
-		u, err = a.upsert(ctx, tx, i)
+		on, err := grants(ctx, tx, i.Given)
+		if nothing = i.Role == access.None && len(on) == 0; err != nil || nothing {
+			return err
+		}
+		u, err = a.upsert(ctx, tx, i, on)
 		return err
 	}); err != nil {
 		return Session{}, err
+	}
+	if nothing {
+		return Session{}, errors.Join(event.NewFault(event.ClassAuth, "account.no-role", nil, "name", i.Name),
+			a.withdraw(ctx, i, address))
 	}
 	if u.Disabled {
 		return Session{}, event.NewFault(event.ClassAuth, "account.disabled", nil, "name", u.Name)
@@ -76,11 +83,11 @@ func (a *Accounts) withdraw(ctx context.Context, i Identity, address string) err
 // one who was removed there never logs in again.
 func (a *Accounts) stale(u User) bool { return u.Provider && a.now().Sub(u.Seen) > providerHolds }
 
-func (a *Accounts) upsert(ctx context.Context, tx *sql.Tx, i Identity) (User, error) {
+func (a *Accounts) upsert(ctx context.Context, tx *sql.Tx, i Identity, on Grants) (User, error) {
 	subject := sql.NullString{String: i.Subject, Valid: true}
 	u, err := userBy(ctx, tx, "subject", i.Subject)
 	if err != nil && event.AsFault(err).Code == "account.unknown" {
-		return a.insert(ctx, tx, New{Name: i.Name, Role: i.Role, Grants: i.Grants}, "", subject)
+		return a.insert(ctx, tx, New{Name: i.Name, Role: i.Role, Grants: on}, "", subject)
 	}
 	if err != nil {
 		return User{}, err
@@ -97,7 +104,7 @@ func (a *Accounts) upsert(ctx context.Context, tx *sql.Tx, i Identity) (User, er
 		string(i.Role), u.ID); err != nil {
 		return User{}, err
 	}
-	if err := setGrants(ctx, tx, u.ID, i.Grants); err != nil {
+	if err := setGrants(ctx, tx, u.ID, on); err != nil {
 		return User{}, err
 	}
 	return userBy(ctx, tx, "id", u.ID)

@@ -1,6 +1,8 @@
 package account_test
 
 import (
+	"database/sql"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -67,4 +69,57 @@ func TestRemovedAtTheProvider(t *testing.T) {
 	other.Subject = "idp nobody"
 	_, err = s.LoginProvider(t.Context(), "192.0.2.1", other, "")
 	wantCode(t, "somebody unknown", err, "account.no-role")
+}
+
+// A group whose role was for a cluster that was deleted gives none on another one with its name, until an administrator
+// says so again. A role of before counts once more if the entry is newer than the deletion.
+func TestAGroupsRoleEndsWithItsCluster(t *testing.T) {
+	s := newServer(t)
+	rack := account.Given{Cluster: "rack", Role: access.Operator}
+	ann := account.Identity{Subject: "idp ann", Name: "ann", Given: []account.Given{rack,
+		{Cluster: "hall", Role: access.Viewer}}}
+	on := func(i account.Identity) account.Grants {
+		t.Helper()
+		session, err := s.LoginProvider(t.Context(), "192.0.2.1", i, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return session.User.Grants
+	}
+	want := func(what string, got, want account.Grants) {
+		t.Helper()
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	both, hall := account.Grants{"rack": access.Operator, "hall": access.Viewer}, account.Grants{"hall": access.Viewer}
+	want("before", on(ann), both)
+	forget := func(cluster string) {
+		t.Helper()
+		if err := s.db.Update(t.Context(), func(tx *sql.Tx) error {
+			return s.ForgetCluster(t.Context(), tx, cluster)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget("rack")
+	want("deleted", on(ann), hall)
+	gone, err := s.Lapsed(t.Context(), ann.Given)
+	if err != nil || len(gone) != 1 || !gone[rack].Equal(s.clock.now()) {
+		t.Error(gone, err)
+	}
+	ann.Given[0].Since = s.clock.now()
+	want("said in the same moment", on(ann), hall)
+	s.clock.pass(time.Hour)
+	ann.Given[0].Since = s.clock.now()
+	want("said again", on(ann), both)
+	s.clock.pass(time.Hour)
+	forget("rack")
+	want("deleted again", on(ann), hall)
+	forget("hall")
+	_, err = s.LoginProvider(t.Context(), "192.0.2.1", ann, "")
+	wantCode(t, "nothing is left", err, "account.no-role")
+	if u, err := s.Find(t.Context(), "ann"); err != nil || len(u.Grants) > 0 {
+		t.Error(u, err)
+	}
 }

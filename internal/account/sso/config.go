@@ -2,11 +2,13 @@ package sso
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -26,6 +28,8 @@ type Config struct {
 	NameClaim    string   `yaml:"name-claim"`
 	GroupsClaim  string   `yaml:"groups-claim"`
 	Groups       []Group  `yaml:"groups"`
+
+	path string
 }
 
 // Group gives the members of a group of the provider a role.
@@ -33,6 +37,7 @@ type Group struct {
 	Group   string      `yaml:"group"`
 	Role    access.Role `yaml:"role"`
 	Cluster string      `yaml:"cluster"` // empty: all
+	Since   time.Time   `yaml:"since"`   // said again then: a cluster with that name that was deleted before is not meant
 }
 
 // Load reads the file.
@@ -56,7 +61,7 @@ func Load(path string) (Config, error) {
 	if err != nil {
 		return fail(err)
 	}
-	var c Config
+	c := Config{path: path}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil {
@@ -102,7 +107,7 @@ func (c *Config) complete() error {
 // identity is what claims mean to this server.
 func (c *Config) identity(issuer, subject string, claims map[string]any) (account.Identity, error) {
 	name, _ := claims[c.NameClaim].(string)
-	out := account.Identity{Subject: issuer + " " + subject, Name: name, Grants: account.Grants{}}
+	out := account.Identity{Subject: issuer + " " + subject, Name: name}
 	member := map[string]bool{}
 	switch list := claims[c.GroupsClaim].(type) {
 	case string:
@@ -120,8 +125,30 @@ func (c *Config) identity(issuer, subject string, claims map[string]any) (accoun
 		case g.Cluster == "":
 			out.Role = account.Higher(out.Role, g.Role)
 		default:
-			out.Grants[g.Cluster] = account.Higher(out.Grants[g.Cluster], g.Role)
+			out.Given = append(out.Given, g.given())
 		}
 	}
 	return out, nil
+}
+
+// given is the role on a cluster that a group gives.
+func (g Group) given() account.Given {
+	return account.Given{Cluster: g.Cluster, Role: g.Role, Since: g.Since}
+}
+
+// Lapsed says of which groups the role on a cluster does not count, because the cluster that it was for was deleted.
+func (c *Config) Lapsed(ctx context.Context, a *account.Accounts) ([]event.Msg, error) {
+	var list []account.Given
+	for _, g := range c.Groups {
+		list = append(list, g.given())
+	}
+	gone, err := a.Lapsed(ctx, list)
+	var out []event.Msg
+	for _, g := range c.Groups {
+		if at, is := gone[g.given()]; is {
+			out = append(out, event.M("server.sso-lapsed", "file", c.path, "group", g.Group, "role", string(g.Role),
+				"cluster", g.Cluster, "time", at.Format(time.RFC3339)))
+		}
+	}
+	return out, err
 }

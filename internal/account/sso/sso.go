@@ -60,6 +60,12 @@ type login struct {
 
 // New gives the provider of a configuration. It is asked at the first login: a server starts without it.
 func New(c Config, a *account.Accounts, now func() time.Time) (*Provider, error) {
+	for _, g := range c.Groups {
+		if g.Since.After(now()) { // it would be about clusters that are deleted later
+			return nil, event.NewFault(event.ClassUsage, "sso.config", errors.New("groups: "+g.Group+
+				": since is in the future"), "path", c.path)
+		}
+	}
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CA != "" {
 		text, err := os.ReadFile(c.CA)

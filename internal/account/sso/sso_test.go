@@ -2,6 +2,7 @@ package sso
 
 import (
 	"context"
+	"database/sql"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -53,6 +54,7 @@ func (d directory) SetUserinfoFromToken(ctx context.Context, info *oidc.UserInfo
 type site struct {
 	url      string
 	accounts *account.Accounts
+	db       *database.DB
 	provider *httptest.Server
 	groups   atomic.Pointer[map[string][]any]
 	client   *http.Client // trusts both
@@ -67,6 +69,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
+	s.db = db
 	s.accounts, err = account.Open(t.Context(), db, account.Options{
 		Cost: account.Cost{Passes: 1, Memory: 8, Threads: 1}})
 	if err != nil {
@@ -217,6 +220,37 @@ func TestAUserOfTheProviderLogsIn(t *testing.T) {
 	if _, text := s.login(t, s.browser(t, ""), "ann"); !strings.Contains(text, `"account.disabled"`) {
 		t.Error(text)
 	}
+}
+
+// An entry for a cluster is about the one that there was when it was written: another one with its name needs a later
+// since, which is not in the future.
+func TestAnEntryForACluster(t *testing.T) {
+	s := newSite(t)
+	if _, text := s.login(t, s.browser(t, ""), "ann"); text != "ann viewer operator" {
+		t.Fatal(text)
+	}
+	if err := s.db.Update(t.Context(), func(tx *sql.Tx) error {
+		return s.accounts.ForgetCluster(t.Context(), tx, "rack")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, text := s.login(t, s.browser(t, ""), "ann"); text != "ann viewer viewer" {
+		t.Error(text)
+	}
+	text := "issuer: https://id.example\nclient-id: eggo\nurl: https://eggo.example\ngroups:\n" +
+		"- {group: ops, role: operator, cluster: rack, since: 2020-01-02}\n- {group: ops, role: viewer}\n" +
+		"- {group: new, role: operator, cluster: rack, since: '9999-01-02T03:04:05Z'}\n"
+	c, err := Load(written(t, text, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := c.Lapsed(t.Context(), s.accounts)
+	if err != nil || len(gone) != 1 || gone[0].Key != "server.sso-lapsed" || gone[0].Args["group"] != "ops" ||
+		gone[0].Args["cluster"] != "rack" {
+		t.Error(gone, err)
+	}
+	_, err = New(c, s.accounts, time.Now)
+	wantCode(t, err, "sso.config")
 }
 
 func wantCode(t *testing.T, err error, code string) {
