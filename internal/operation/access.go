@@ -116,7 +116,7 @@ func (s secret) resolve(ctx context.Context, a Asker) error {
 // access is how the nodes of the operation are logged in to.
 func (p *prepared) access(policy remote.Policy) Access {
 	return Access{
-		Cluster: p.cluster, HostKeys: policy, Asker: p.deps.Asker,
+		Cluster: p.cluster, HostKeys: policy, Asker: p.deps.Asker, Accepted: p.request.Base().Accepted,
 		KnownHosts: func() string {
 			return cmp.Or(p.cluster.Eggo.KnownHosts, filepath.Join(p.files.Dir(), "known_hosts"))
 		},

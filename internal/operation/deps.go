@@ -110,7 +110,8 @@ type Access struct {
 	// KnownHosts is asked for the file of host keys when the first node is dialled.
 	KnownHosts func() string
 	HostKeys   remote.Policy
-	Asker      Asker // nil: nobody is there
+	Accepted   map[string][]string // host keys that the request accepts
+	Asker      Asker               // nil: nobody is there
 	Emit       func(event.Event)
 	// Added is called when the key of a host was accepted and is in the file, before the connection is used; nil:
 	// nothing.

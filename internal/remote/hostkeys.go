@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,11 +29,13 @@ type hostKeys struct {
 	file   string
 	known  *knownFile
 	policy Policy
-	tell   func() // says that the lock of the file is waited for
+	accept map[string][]string // Options.Accepted
+	tell   func()              // says that the lock of the file is waited for
 }
 
 func newHostKeys(ctx context.Context, t Target, o *Options) *hostKeys {
-	h := &hostKeys{file: o.KnownHosts, known: o.Shared.known(o.KnownHosts), policy: o.HostKeys}
+	h := &hostKeys{file: o.KnownHosts, known: o.Shared.known(o.KnownHosts), policy: o.HostKeys,
+		accept: o.Accepted}
 	h.tell = func() {
 		o.Emit(event.Notice{Host: t.Name, Step: o.Step(ctx),
 			Text: event.M("notice.known-hosts-locked", "file", h.lockFile())})
@@ -48,6 +51,9 @@ func (h *hostKeys) load(ctx context.Context, addr string) (ssh.HostKeyCallback, 
 	algorithms, err := h.known.algorithms(addr)
 	if err != nil {
 		return nil, nil, event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", h.file)
+	}
+	if len(algorithms) == 0 {
+		algorithms = h.acceptedAlgorithms(addr)
 	}
 	return func(host string, remote net.Addr, key ssh.PublicKey) error {
 		return h.decide(ctx, h.known.check(host, remote, key), host, key)
@@ -77,10 +83,11 @@ func (h *hostKeys) decide(ctx context.Context, err error, addr string, key ssh.P
 	case !knownhosts.IsHostUnknown(err):
 		return refused("ssh.hostkey", err, "addr", addr, "type", key.Type(), "fingerprint", shown)
 	}
-	switch h.policy {
-	case AcceptNew:
+	switch {
+	case h.policy == AcceptNew,
+		slices.ContainsFunc(h.accept[addr], func(a string) bool { return isKey(a, key) }):
 		return h.add(ctx, addr, key)
-	case Ask:
+	case h.policy == Ask:
 		return &unknownKey{addr: addr, key: key}
 	}
 	return h.unknown(addr, key)
@@ -88,7 +95,31 @@ func (h *hostKeys) decide(ctx context.Context, err error, addr string, key ssh.P
 
 func (h *hostKeys) unknown(addr string, key ssh.PublicKey) *event.Fault {
 	return refused("ssh.hostkey-unknown", nil, "addr", addr, "type", key.Type(), "fingerprint",
-		ssh.FingerprintSHA256(key), "file", h.file)
+		ssh.FingerprintSHA256(key), "file", h.file, "key", publicKey(key))
+}
+
+// publicKey is a key as in a .pub file, without a comment.
+func publicKey(key ssh.PublicKey) string {
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+}
+
+// isKey says whether a text is a key: a comment may follow.
+func isKey(text string, key ssh.PublicKey) bool {
+	words := strings.Fields(text)
+	return len(words) > 1 && words[0]+" "+words[1] == publicKey(key)
+}
+
+// acceptedAlgorithms are those of the keys that are accepted for addr: the node may have others, which it would show.
+func (h *hostKeys) acceptedAlgorithms(addr string) (out []string) {
+	for _, text := range h.accept[addr] {
+		kind, _, _ := strings.Cut(text, " ")
+		if kind == ssh.KeyAlgoRSA {
+			out = append(out, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
+		} else {
+			out = append(out, kind)
+		}
+	}
+	return out
 }
 
 // add puts a key into the file.

@@ -95,6 +95,40 @@ func TestAHostKeyThatCannotBeChecked(t *testing.T) {
 	}
 }
 
+// A host key that was compared elsewhere is accepted for its address, also by a policy that asks nobody, and is known
+// from then on. It takes the place of no other key.
+func TestAHostKeyThatIsAccepted(t *testing.T) {
+	s := remotetest.New(t)
+	o := options(t, s)
+	key := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(s.HostKey())))
+	o.HostKeys, o.Accepted = remote.Strict, map[string][]string{"192.0.2.1:22": {key}}
+	f := wantFault(t, dialFails(t, target(s), o), "ssh.hostkey-unknown")
+	if f.Args["key"] != key {
+		t.Errorf("%+v", f)
+	}
+	if _, err := os.Stat(o.KnownHosts); err == nil {
+		t.Error("it was added for another address")
+	}
+	o.Accepted = map[string][]string{s.Addr: {"ssh-ed25519", "ssh-ed25519 AAAA", key + " root@n1"}}
+	dial(t, target(s), o)
+	o.Accepted = nil
+	dial(t, target(s), o)
+	s.ChangeHostKey()
+	o.Accepted = map[string][]string{s.Addr: {strings.TrimSpace(string(ssh.MarshalAuthorizedKey(s.HostKey())))}}
+	wantFault(t, dialFails(t, target(s), o), "ssh.hostkey-changed")
+}
+
+// A node is asked for a key of the kind that is accepted, for it may have others.
+func TestTheKindOfAnAcceptedHostKey(t *testing.T) {
+	s := remotetest.New(t)
+	o := options(t, s)
+	o.Accepted = map[string][]string{s.Addr: {"ssh-rsa AAAA"}}
+	f := wantFault(t, dialFails(t, target(s), o), "ssh.hostkey-changed")
+	if !strings.Contains(f.Args["known"], "rsa-sha2-512") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // A key that was accepted is made safe before the connection is used, and what could not be made safe ends it and is
 // tried again by the next one.
 func TestAnAcceptedKeyIsMadeSafe(t *testing.T) {

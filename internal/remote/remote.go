@@ -56,6 +56,9 @@ type Options struct {
 	HostKeys   Policy // "" means Strict
 	KnownHosts string // the cluster's own file; made 0600 when the first key is added
 	Ask        func(ctx context.Context, q HostKeyQuestion) (bool, error)
+	// Accepted are host keys that somebody has compared already, by host:port, as in a .pub file. One that is not in
+	// KnownHosts yet is added to it, whatever HostKeys says; one that the file contradicts is refused.
+	Accepted map[string][]string
 	// Added is called when a key was added to KnownHosts, before the connection is used; nil does nothing. After an
 	// error, which ends the connection, the next connection calls it again.
 	Added func(ctx context.Context) error

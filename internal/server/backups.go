@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -90,6 +91,7 @@ type restoreBackupInput struct {
 // NewMachines are those that a cluster is restored onto.
 type NewMachines struct {
 	Nodes      []profile.Node    `json:"nodes,omitempty" maxItems:"1000" doc:"New machines that the cluster is deployed to, beginning with the data of the backup; none: etcd is restored on the machines of the cluster."`
+	Balancer   *profile.Balancer `json:"load_balancer,omitempty" doc:"Another load balancer; none: that of the cluster stays, if it has one."`
 	KnownHosts string            `json:"known_hosts,omitempty" maxLength:"262144" doc:"The host keys of the new machines, as in known_hosts."`
 	Bundles    map[string]string `json:"bundles,omitempty" doc:"Other bundles, by architecture: of the version of the backup, or one minor version newer."`
 }
@@ -263,10 +265,14 @@ func (s *Server) restoreOnto(
 // has set the cluster's own one aside by now: what it wanted is in the record.
 func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Wanted) error {
 	m := in.Body.NewMachines
-	if err := findings(s.Rules.Update(nil, m.Nodes, w.Server)); err != nil {
+	wrong := append(s.Rules.Update(nil, m.Nodes, w.Server), s.Rules.Balancer(m.Balancer, m.Nodes, w.Server)...)
+	if err := findings(wrong); err != nil {
 		return err
 	}
 	text, _, err := s.Runs.Own(ctx, in.Cluster)
+	if err == nil {
+		_, w.LoadBalancer, err = s.Runs.Machines(ctx, in.Cluster)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && w.Deploy != "":
 		text = []byte(w.Deploy)
@@ -275,12 +281,12 @@ func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Want
 	case err != nil:
 		return err
 	}
-	to := profile.Machines{Nodes: m.Nodes, Bundles: m.Bundles}
+	to := profile.Machines{Nodes: m.Nodes, Balancer: m.Balancer, Bundles: m.Bundles}
 	known := fmt.Sprintf("known_hosts-%x", sha256.Sum256([]byte(m.KnownHosts)))[:24] // not over those of now
 	if m.KnownHosts != "" {
 		to.KnownHosts = filepath.Join(s.Runs.Dir(in.Cluster), known)
 	}
-	text, wrong, err := profile.Replaced(text, to, s.Runs.File(in.Cluster))
+	text, wrong, err = profile.Replaced(text, to, s.Runs.File(in.Cluster))
 	if err == nil {
 		err = findings(wrong)
 	}
@@ -290,6 +296,6 @@ func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Want
 	if err != nil {
 		return err
 	}
-	w.Deploy, w.Nodes = string(text), m.Nodes
+	w.Deploy, w.Nodes, w.LoadBalancer = string(text), m.Nodes, cmp.Or(m.Balancer, w.LoadBalancer)
 	return s.Runs.Keep(in.Cluster, filepath.Base(s.Runs.File(in.Cluster)), w.Deploy)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"path/filepath"
@@ -38,8 +39,9 @@ type updateInput struct {
 	InCluster
 	Matching
 	Body struct {
-		Nodes   []profile.Node `json:"nodes" maxItems:"1000" nullable:"false"`
-		Options RunOptions     `json:"options,omitempty"`
+		Nodes        []profile.Node    `json:"nodes" maxItems:"1000" nullable:"false"`
+		LoadBalancer *profile.Balancer `json:"load_balancer,omitempty" doc:"That of the cluster; another one only while no run has touched a node."`
+		Options      RunOptions        `json:"options,omitempty"`
 	}
 }
 
@@ -121,7 +123,8 @@ func (s *Server) create(ctx context.Context, who access.Caller, in *createInput)
 	if err != nil {
 		return nil, err
 	}
-	want, err := raw(runs.Wanted{Server: c.ServerAddress, Deploy: text, Nodes: c.Nodes})
+	want, err := raw(runs.Wanted{Server: c.ServerAddress, Deploy: text, Nodes: c.Nodes,
+		LoadBalancer: c.LoadBalancer})
 	if err != nil {
 		return nil, err
 	}
@@ -197,15 +200,23 @@ func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput)
 	if err != nil {
 		return nil, err
 	}
-	was, err := s.Runs.Nodes(ctx, in.Cluster)
+	was, lb, err := s.Runs.Machines(ctx, in.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	w := wanted(v.Record)
 	w.Nodes = in.Body.Nodes
 	wrong := s.Rules.Update(was, in.Body.Nodes, w.Server)
-	if was == nil && len(wrong) == 0 && !v.Kubeconfig {
-		if w.Deploy, wrong, err = s.replaced(in.Cluster, w, in.Body.Nodes); err != nil {
+	switch {
+	case was != nil:
+		wrong = append(wrong, s.Rules.Beside(was, w.Nodes, lb, in.Body.LoadBalancer)...)
+	case len(wrong) == 0 && !v.Kubeconfig:
+		w.LoadBalancer = cmp.Or(in.Body.LoadBalancer, w.LoadBalancer)
+		wrong = s.Rules.Balancer(w.LoadBalancer, w.Nodes, w.Server)
+		if len(wrong) > 0 {
+			break
+		}
+		if w.Deploy, wrong, err = s.replaced(in.Cluster, w); err != nil {
 			return nil, err
 		}
 	}
@@ -214,12 +225,13 @@ func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput)
 		func(manager.Record) error { return findings(wrong) })
 }
 
-// replaced is what a cluster that has no deploy.yaml of its own is to be created with, with other nodes.
-func (s *Server) replaced(cluster string, w runs.Wanted, nodes []profile.Node) (string, []profile.Finding, error) {
+// replaced is what a cluster that has no deploy.yaml of its own is to be created with: the machines that are wanted.
+func (s *Server) replaced(cluster string, w runs.Wanted) (string, []profile.Finding, error) {
 	if w.Deploy == "" { // of the command line
 		return "", nil, event.NewFault(event.ClassLocked, "manager.no-config", nil, "cluster", cluster)
 	}
-	text, wrong, err := profile.Replaced([]byte(w.Deploy), profile.Machines{Nodes: nodes}, s.Runs.File(cluster))
+	to := profile.Machines{Nodes: w.Nodes, Balancer: w.LoadBalancer}
+	text, wrong, err := profile.Replaced([]byte(w.Deploy), to, s.Runs.File(cluster))
 	return string(text), wrong, err
 }
 

@@ -113,6 +113,29 @@ func TestARestoreOntoNewMachines(t *testing.T) {
 	s.reach("Running", nil)
 }
 
+// The load balancer of a cluster is kept, or replaced by that of the request.
+func TestARestoreOntoNewMachinesBehindALoadBalancer(t *testing.T) {
+	for more, want := range map[string]string{"": "192.0.2.5",
+		`,"load_balancer":{"name":"lb","address":"192.0.2.75"}`: "192.0.2.75"} {
+		s, identity := kept(t)
+		own := filepath.Join(s.root, "one", "deploy.yaml")
+		text, err := os.ReadFile(own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, "loadbalance: {name: lb, ip: 192.0.2.5, port: 22, bind-port: 8443}\n"...)
+		if err := os.WriteFile(own, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a := s.want(s.onto(`{"identity":"`+identity+`",`+ontoNew+more+`}`), 202, "")
+		lb, _ := a.body["load_balancer"].(map[string]any)
+		v, err := s.m.Cluster("one")
+		if err != nil || lb["address"] != want || !strings.Contains(wanted(v.Record).Deploy, "name: lb\n  ip: "+want) {
+			t.Errorf("%v %s\n%s", err, a.text, wanted(v.Record).Deploy)
+		}
+	}
+}
+
 // What the command line refuses is refused here, and nothing is set aside.
 func TestRestoresOntoNewMachinesThatAreRefused(t *testing.T) {
 	s, identity := kept(t)
@@ -135,8 +158,11 @@ func TestRestoresOntoNewMachinesThatAreRefused(t *testing.T) {
 		{"a bundle of another kind", "", with + ontoNew + `,"bundles":{"mips":"/x"}}`, "api.invalid", "profile.arch"},
 		{"other networks", "network: {podcidr: 10.7.0.0/16}\n", with + ontoNew + `}`, "backup.network", ""},
 		{"a password in the file", "password: hunter2\n", with + ontoNew + `}`, "profile.not-kept", ""},
-		{"a load balancer", "loadbalance: {name: lb, ip: 192.0.2.5, port: 22, bind-port: 8443}\n", with + ontoNew + `}`,
-			"profile.not-kept", ""},
+		{"a load balancer with a name of a node", "",
+			with + ontoNew + `,"load_balancer":{"name":"w9","address":"192.0.2.75"}}`, "api.invalid", "profile.same-name"},
+		{"the load balancer on a machine that is lost",
+			"loadbalance: {name: m1, ip: 192.0.2.1, port: 22, bind-port: 8443}\n", with + ontoNew + `}`, "api.invalid",
+			"body.load_balancer"},
 	} {
 		if err := os.WriteFile(own, append(text, c.deploy...), 0o600); err != nil {
 			t.Fatal(err)

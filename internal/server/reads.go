@@ -209,6 +209,7 @@ func (s *Server) check(ctx context.Context, _ access.Caller, in *checkInput) (*c
 	}
 	common := request.OfFile(file)
 	common.Trust.AllowUnsigned, common.HostKeys = in.Body.Options.Unsigned, in.Body.Options.HostKeys
+	common.Accepted = profile.Accepted(c.Nodes, c.LoadBalancer)
 	res, err := operation.Preflight(ctx, common, s.asking(in.Body.Options.Secrets))
 	if res == nil {
 		return nil, ofNodes(err)
@@ -265,13 +266,17 @@ func (s *Server) planned(ctx context.Context, in *planInput) (request.Request, e
 	if err != nil {
 		return nil, err
 	}
-	was, err := s.Runs.Nodes(ctx, in.Cluster)
+	was, lb, err := s.Runs.Machines(ctx, in.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	w, nodes := wanted(v.Record), in.Body.Nodes
 	if nodes != nil {
-		if err := findings(s.Rules.Update(was, nodes, w.Server)); err != nil {
+		wrong := s.Rules.Update(was, nodes, w.Server)
+		if was != nil {
+			wrong = append(wrong, s.Rules.Beside(was, nodes, lb, nil)...)
+		}
+		if err := findings(wrong); err != nil {
 			return nil, err
 		}
 	}
@@ -279,21 +284,25 @@ func (s *Server) planned(ctx context.Context, in *planInput) (request.Request, e
 	case v.Kubeconfig:
 		return nil, event.NewFault(event.ClassUsage, "manager.kubeconfig-only", nil, "cluster", in.Cluster)
 	case was == nil:
-		if nodes == nil {
-			nodes = w.Nodes
+		if nodes != nil {
+			w.Nodes = nodes
 		}
-		text, wrong, err := s.replaced(in.Cluster, w, nodes)
+		text, wrong, err := s.replaced(in.Cluster, w)
 		if err == nil {
 			err = findings(wrong)
 		}
 		return request.Deploy{Common: request.Common{Source: request.Source{File: s.Runs.File(in.Cluster),
-			Text: []byte(text)}}}, err
+			Text: []byte(text)}, Accepted: w.Accepted()}}, err
 	case nodes != nil:
-		if next, err := s.Runs.Planned(ctx, in.Cluster, nodes); err != nil || next != nil {
-			return next, err
+		next, err := s.Runs.Planned(ctx, in.Cluster, nodes)
+		if err != nil || next == nil {
+			break
 		}
+		c := next.Base()
+		c.Accepted = profile.Accepted(nodes, nil)
+		return request.With(next, c), nil
 	}
-	return request.Deploy{Common: request.OfCluster(in.Cluster)}, nil
+	return request.Deploy{Common: request.OfCluster(in.Cluster)}, err
 }
 
 // plan is the dry run of an update.

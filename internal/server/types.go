@@ -33,22 +33,25 @@ type Fault struct {
 	Detail string `json:"detail"`
 	Next   string `json:"next,omitempty"`
 	Node   string `json:"node,omitempty"`
+	// HostKey of ssh.hostkey-unknown.
+	HostKey string `json:"host_key,omitempty" doc:"The unknown host key that the node has shown. Once its fingerprint is compared, it can be one of the host_keys of the node."`
 }
 
 // Cluster is a cluster as the API shows it.
 type Cluster struct {
-	Name      string         `json:"name"`
-	State     string         `json:"state" doc:"Creating, Connecting, Updating, Unavailable, Canceling, Running, Unreachable, Destroy."`
-	Ready     bool           `json:"ready" doc:"What belongs to it can be asked for."`
-	Since     time.Time      `json:"since"`
-	Revision  uint64         `json:"revision"`
-	Created   time.Time      `json:"created"`
-	ViewOnly  bool           `json:"view_only,omitempty" doc:"The server has only a kubeconfig of it."`
-	Nodes     []profile.Node `json:"nodes" nullable:"false"`
-	Operation *Operation     `json:"operation,omitempty" doc:"What is going on."`
-	Last      *Operation     `json:"last,omitempty" doc:"What was done last."`
-	Fault     *Fault         `json:"fault,omitempty" doc:"Why it is unavailable, why its API server does not answer, or how its last operation failed."`
-	Continue  string         `json:"continues,omitempty" doc:"What failed and would be continued: a kind of operation. Delete and restore need an administrator."`
+	Name      string            `json:"name"`
+	State     string            `json:"state" doc:"Creating, Connecting, Updating, Unavailable, Canceling, Running, Unreachable, Destroy."`
+	Ready     bool              `json:"ready" doc:"What belongs to it can be asked for."`
+	Since     time.Time         `json:"since"`
+	Revision  uint64            `json:"revision"`
+	Created   time.Time         `json:"created"`
+	ViewOnly  bool              `json:"view_only,omitempty" doc:"The server has only a kubeconfig of it."`
+	Nodes     []profile.Node    `json:"nodes" nullable:"false"`
+	Balancer  *profile.Balancer `json:"load_balancer,omitempty"`
+	Operation *Operation        `json:"operation,omitempty" doc:"What is going on."`
+	Last      *Operation        `json:"last,omitempty" doc:"What was done last."`
+	Fault     *Fault            `json:"fault,omitempty" doc:"Why it is unavailable, why its API server does not answer, or how its last operation failed."`
+	Continue  string            `json:"continues,omitempty" doc:"What failed and would be continued: a kind of operation. Delete and restore need an administrator."`
 }
 
 func faultOf(ctx context.Context, f *event.Fault) *Fault {
@@ -56,7 +59,11 @@ func faultOf(ctx context.Context, f *event.Fault) *Fault {
 		return nil
 	}
 	text, next := problem.From(ctx).Fault(f)
-	return &Fault{Code: f.Code, Detail: text, Next: next, Node: f.Node}
+	out := &Fault{Code: f.Code, Detail: text, Next: next, Node: f.Node}
+	if f.Code == "ssh.hostkey-unknown" {
+		out.HostKey = event.Clean(f.Args["key"])
+	}
+	return out
 }
 
 func operationOf(o *manager.Operation) *Operation {
@@ -69,15 +76,16 @@ func operationOf(o *manager.Operation) *Operation {
 
 // show is a cluster with the nodes that it has, or is to have where it has none yet.
 func (s *Server) show(ctx context.Context, v manager.View) Cluster {
-	nodes, err := s.Runs.Nodes(ctx, v.Name)
+	nodes, lb, err := s.Runs.Machines(ctx, v.Name)
 	if err != nil || nodes == nil {
-		if nodes = wanted(v.Record).Nodes; nodes == nil {
+		w := wanted(v.Record)
+		if nodes, lb = w.Nodes, w.LoadBalancer; nodes == nil {
 			nodes = []profile.Node{}
 		}
 	}
 	return Cluster{
 		Name: v.Name, State: string(v.State), Ready: v.State.Ready(), Since: v.Since, Revision: v.Revision,
-		Created: v.Created, ViewOnly: v.Kubeconfig, Nodes: nodes, Operation: operationOf(v.Operation),
+		Created: v.Created, ViewOnly: v.Kubeconfig, Nodes: nodes, Balancer: lb, Operation: operationOf(v.Operation),
 		Last: operationOf(v.Last), Fault: faultOf(ctx, cmp.Or(v.Fault, v.Trouble)), Continue: string(v.Continued()),
 	}
 }

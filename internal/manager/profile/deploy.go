@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"regexp"
@@ -8,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -65,12 +65,13 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 	}
 	set("eggo.host-keys", c.SSH.HostKeys)
 	out = append(out, bundles(d, c.Bundles)...)
-	return finish(d, c.Nodes, name, out)
+	return finish(d, c.Nodes, c.LoadBalancer, name, out)
 }
 
 // Machines are what a deploy.yaml gets in place of its own.
 type Machines struct {
 	Nodes      []Node
+	Balancer   *Balancer         // nil: it stays
 	Bundles    map[string]string // by architecture; those that are not here stay
 	KnownHosts string            // the path of a file; "": it stays
 }
@@ -84,7 +85,7 @@ func Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
 	}
 	was, _ := config.Load(text, name)
 	same, _ := config.Load(d.YAML(), name)
-	if d.KeepSecrets || len(d.With(bundle.LoadBalancer)) > 0 || !alike(was, same) {
+	if d.KeepSecrets || !alike(was, same) {
 		return nil, nil, event.NewFault(event.ClassUsage, "profile.not-kept", nil, "cluster", was.Name)
 	}
 	old := Of(was)
@@ -106,7 +107,7 @@ func Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
 	}
 	delete(d.Values, "eggo.nodes")
 	d.Machines = nil
-	return finish(d, nodes, name, bundles(d, m.Bundles))
+	return finish(d, nodes, cmp.Or(m.Balancer, BalancerOf(was)), name, bundles(d, m.Bundles))
 }
 
 // alike says whether two files mean the same, wherever their keys stand.
@@ -136,14 +137,15 @@ func bundles(d config.Draft, paths map[string]string) (out []Finding) {
 }
 
 // finish gives a draft its machines, and is what it comes to, beside what was found wrong before.
-func finish(d config.Draft, nodes []Node, name string, out []Finding) ([]byte, []Finding, error) {
+func finish(
+	d config.Draft, nodes []Node, lb *Balancer, name string, out []Finding,
+) ([]byte, []Finding, error) {
 	for _, n := range nodes {
-		m := config.Machine{Name: n.Name, IP: n.Address, Arch: n.Arch, Roles: roles(n)}
-		if n.Port != 0 {
-			m.Port = strconv.Itoa(n.Port)
-		}
-		d.Machines = append(d.Machines, m)
+		d.Machines = append(d.Machines, config.Machine{Name: n.Name, IP: n.Address, Port: port(n.Port), Arch: n.Arch,
+			Roles: roles(n)})
 	}
+	balanced(&d, lb)
+	own := "machines[" + strconv.Itoa(len(nodes)) + "]" // of the load balancer, if it is a machine by itself
 	cluster, problems, err := d.Cluster(name)
 	if err != nil {
 		return nil, nil, err
@@ -154,7 +156,7 @@ func finish(d config.Draft, nodes []Node, name string, out []Finding) ([]byte, [
 	}
 	for _, p := range problems {
 		if p.Severity == event.Error {
-			out = append(out, Finding{location(p.Key), p.Fault()})
+			out = append(out, Finding{location(p.Key, own), p.Fault()})
 		}
 	}
 	text := d.YAML()
@@ -164,14 +166,23 @@ func finish(d config.Draft, nodes []Node, name string, out []Finding) ([]byte, [
 	text, problems, err = labeled(text, name, nodes)
 	if text == nil {
 		for _, p := range problems {
-			out = append(out, Finding{location(p.Key), p.Fault()})
+			out = append(out, Finding{location(p.Key, own), p.Fault()})
 		}
 	}
 	return text, out, err
 }
 
-// location is the part of the request that a key of the draft comes from.
-func location(key string) string {
+// location is the part of the request that a key of the draft comes from. balancer is the entry of the load balancer.
+func location(key, balancer string) string {
+	field, its := strings.CutPrefix(key, balancer)
+	switch {
+	case strings.HasSuffix(key, ".bind-port"):
+		return balancerAt + ".bind_port"
+	case key == "loadbalance" || its && field == "":
+		return balancerAt
+	case its:
+		return balancerAt + "." + strings.TrimPrefix(strings.ReplaceAll(field, ".ip", ".address"), ".")
+	}
 	if m := entry.FindStringSubmatch(key); m != nil {
 		field := map[string]string{"": "", "ip": ".address", "name": ".name", "port": ".port", "arch": ".arch"}[m[2]]
 		return "body.nodes" + m[1] + field

@@ -32,6 +32,8 @@ type Node struct {
 	// Labels and taints of its Node. What is not said of a node that is there stays as it is.
 	Labels map[string]string `json:"labels,omitempty" doc:"Labels of a new node."`
 	Taints []string          `json:"taints,omitempty" doc:"Taints of a new node: KEY=VALUE:EFFECT." maxItems:"64"`
+	// HostKeys are not kept: a run adds them to the known hosts when the node shows one of them.
+	HostKeys []string `json:"host_keys,omitempty" doc:"Public host keys of a new node that are accepted, as in its /etc/ssh/ssh_host_ed25519_key.pub; in place of known_hosts." maxItems:"16"`
 }
 
 // Has says whether the node has a role.
@@ -55,6 +57,7 @@ type Cluster struct {
 	Domain        string            `json:"domain" doc:"The suffix of the cluster's DNS names, such as cluster.local." maxLength:"253"`
 	SSH           SSH               `json:"ssh"`
 	Nodes         []Node            `json:"nodes" maxItems:"1000" nullable:"false"`
+	LoadBalancer  *Balancer         `json:"load_balancer,omitempty" doc:"In front of the control planes; none: the first of them is the endpoint."`
 	Bundles       map[string]string `json:"bundles,omitempty" doc:"The path of the bundle on this host, by architecture."`
 	Registries    []Registry        `json:"registries,omitempty" maxItems:"64" doc:"Private registries that the nodes pull images from."`
 	Settings      map[string]string `json:"settings,omitempty" doc:"More keys of deploy.yaml, such as network.podcidr; none that names a file or a password."`
@@ -103,7 +106,8 @@ func (r Rules) Create(c Cluster) []Finding {
 	if a, ok := addressOf(c.ServerAddress); ok {
 		own = append(slices.Clone(own), a)
 	}
-	return append(out, r.nodes(c.Nodes, own)...)
+	out = append(out, r.nodes(c.Nodes, own)...)
+	return append(out, r.Balancer(c.LoadBalancer, c.Nodes, c.ServerAddress)...)
 }
 
 // addressOf is the address in host or host:port. A name is not looked up: what it means may change.
@@ -171,7 +175,7 @@ func (r Rules) node(at string, n Node) []Finding {
 		}
 	}
 	_, more := n.settings(at)
-	out = append(out, more...)
+	out = append(append(out, more...), hostKeys(at, n)...)
 	seen := map[string]bool{}
 	for _, role := range n.Roles {
 		switch {

@@ -233,7 +233,7 @@ func TestWhatOtherMachinesKeep(t *testing.T) {
 		{Name: "w1", Address: "192.0.2.8", Roles: []string{Worker}}}}
 	for more, kept := range map[string]bool{
 		"": true, "network: {podcidr: 10.7.0.0/16}\n": true, "eggo: {nodes: {w1: {labels: {disk: ssd}}}}\n": true,
-		"password: hunter2\n": false, "loadbalance: {name: lb, ip: 192.0.2.5, port: 22, bind-port: 8443}\n": false,
+		"password: hunter2\n": false, "loadbalance: {name: lb, ip: 192.0.2.5, port: 22, bind-port: 8443}\n": true,
 	} {
 		text, wrong, err := Replaced([]byte(plain+more), to, "/x/deploy.yaml")
 		if (err == nil) != kept || len(wrong) > 0 {

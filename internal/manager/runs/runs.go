@@ -36,7 +36,12 @@ type Wanted struct {
 	Server string         `json:"server,omitempty"` // its address, as the request had it
 	Deploy string         `json:"deploy,omitempty"`
 	Nodes  []profile.Node `json:"nodes,omitempty"`
+	// LoadBalancer is that of the deploy.yaml.
+	LoadBalancer *profile.Balancer `json:"load_balancer,omitempty"`
 }
+
+// Accepted are the host keys of what is wanted.
+func (w Wanted) Accepted() map[string][]string { return profile.Accepted(w.Nodes, w.LoadBalancer) }
 
 // Parameters of an operation. They hold no secret.
 type Parameters struct {
@@ -153,20 +158,14 @@ func (r *Runner) Start(ctx context.Context, rec manager.Record) (manager.Run, er
 	if err != nil || q == nil {
 		return nil, err
 	}
-	var p Parameters
-	if len(rec.Operation.Request) > 0 {
-		if err := json.Unmarshal(rec.Operation.Request, &p); err != nil {
-			return nil, err
-		}
-	}
-	answers := request.Answers{Secrets: r.told(rec.Name, rec.Operation.Kind)}
-	on, err := request.ParseOnFailure(p.OnFailure)
+	w, p, err := read(rec)
 	if err != nil {
 		return nil, err
 	}
-	c := q.Base()
-	c.OnFailure, c.HostKeys, c.Trust.AllowUnsigned = on, p.HostKeys, p.Unsigned
-	h, err := r.o.Launcher.Launch(request.With(q, c), answers)
+	if q, err = asked(q, rec.Operation.Kind, w, p); err != nil {
+		return nil, err
+	}
+	h, err := r.o.Launcher.Launch(q, request.Answers{Secrets: r.told(rec.Name, rec.Operation.Kind)})
 	if err != nil {
 		return nil, err
 	}
@@ -181,17 +180,36 @@ func (r *Runner) Start(ctx context.Context, rec manager.Record) (manager.Run, er
 	return &process{h, run}, nil
 }
 
+// asked is a request with what the parameters of its operation say. Host keys are accepted for machines that this
+// operation wants.
+func asked(q request.Request, k manager.Kind, w Wanted, p Parameters) (request.Request, error) {
+	on, err := request.ParseOnFailure(p.OnFailure)
+	c := q.Base()
+	c.OnFailure, c.HostKeys, c.Trust.AllowUnsigned = on, p.HostKeys, p.Unsigned
+	if k == manager.Create || p.Nodes || p.Seeded {
+		c.Accepted = w.Accepted()
+	}
+	return request.With(q, c), err
+}
+
+// read is what a record wants, and the parameters of its operation.
+func read(rec manager.Record) (w Wanted, p Parameters, err error) {
+	for data, into := range map[*json.RawMessage]any{&rec.Wanted: &w, &rec.Operation.Request: &p} {
+		if len(*data) > 0 {
+			if err := json.Unmarshal(*data, into); err != nil {
+				return w, p, err
+			}
+		}
+	}
+	return w, p, nil
+}
+
 // next is what is to be done now; nil: nothing any more.
 func (r *Runner) next(ctx context.Context, rec manager.Record) (request.Request, error) {
 	o := rec.Operation
-	var w Wanted
-	var p Parameters
-	for data, into := range map[*json.RawMessage]any{&rec.Wanted: &w, &o.Request: &p} {
-		if len(*data) > 0 {
-			if err := json.Unmarshal(*data, into); err != nil {
-				return nil, err
-			}
-		}
+	w, p, err := read(rec)
+	if err != nil {
+		return nil, err
 	}
 	own := request.OfCluster(rec.Name)
 	if o.Kind == manager.Update {
@@ -298,14 +316,20 @@ func (r *Runner) config(ctx context.Context, cluster string) (*config.Cluster, e
 
 // Nodes are those that a cluster has, by its own deploy.yaml; none if it has none.
 func (r *Runner) Nodes(ctx context.Context, cluster string) ([]profile.Node, error) {
+	nodes, _, err := r.Machines(ctx, cluster)
+	return nodes, err
+}
+
+// Machines are the nodes that a cluster has, and its load balancer, by its own deploy.yaml; none if it has none.
+func (r *Runner) Machines(ctx context.Context, cluster string) ([]profile.Node, *profile.Balancer, error) {
 	c, err := r.config(ctx, cluster)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return profile.Of(c), nil
+	return profile.Of(c), profile.BalancerOf(c), nil
 }
 
 // update goes one run further to the nodes that are wanted: those that are missing join, then those that are too many

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +149,34 @@ func TestWhatIsNext(t *testing.T) {
 	}
 	if _, err := os.Stat(r.Dir("one")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// The host keys of a request are accepted by the runs that have to do with its machines, and by no other.
+func TestAcceptedHostKeys(t *testing.T) {
+	const key = "ssh-ed25519 AAAA"
+	w := Wanted{Nodes: []profile.Node{{Name: "w3", Address: "192.0.2.9", HostKeys: []string{key}}},
+		LoadBalancer: &profile.Balancer{Name: "lb", Address: "2001:db8::5", Port: 2222, HostKeys: []string{key}}}
+	want := map[string][]string{"192.0.2.9:22": {key}, "[2001:db8::5]:2222": {key}}
+	for _, c := range []struct {
+		kind manager.Kind
+		p    Parameters
+		want map[string][]string
+	}{
+		{manager.Create, Parameters{}, want},
+		{manager.Update, Parameters{Nodes: true}, want},
+		{manager.Restore, Parameters{Seeded: true}, want},
+		{manager.Update, Parameters{}, nil},
+		{manager.Renew, Parameters{}, nil},
+		{manager.Restore, Parameters{}, nil},
+	} {
+		q, err := asked(request.Deploy{Common: request.OfCluster("one")}, c.kind, w, c.p)
+		if err != nil || !reflect.DeepEqual(q.Base().Accepted, c.want) || q.Base().Source.Cluster != "one" {
+			t.Errorf("%s %+v: %v %v", c.kind, c.p, q, err)
+		}
+	}
+	if _, err := asked(request.Renew{}, manager.Renew, w, Parameters{OnFailure: "sing"}); err == nil {
+		t.Error("what is done on a failure is not known")
 	}
 }
 

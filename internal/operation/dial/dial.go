@@ -160,7 +160,8 @@ func (c *connections) Close() error {
 func (c *connections) options(via *remote.Bastion) remote.Options {
 	a := c.access
 	return remote.Options{
-		Via: via, HostKeys: a.HostKeys, KnownHosts: a.KnownHosts(), Ask: c.hostKey, Added: a.Added, Step: engine.StepID,
+		Via: via, HostKeys: a.HostKeys, KnownHosts: a.KnownHosts(), Ask: c.hostKey, Added: a.Added,
+		Accepted: a.Accepted, Step: engine.StepID,
 		LegacyAlgorithms: a.Cluster.Eggo.SSHLegacyAlgorithms, Shared: c.shared, Emit: a.Emit,
 	}
 }

@@ -124,6 +124,9 @@ type Common struct {
 	HostKeys  string    `json:"host_keys,omitempty"` // ask, strict, accept-new; "": as deploy.yaml says, else ask
 	Trust     Trust     `json:"trust,omitzero"`
 	Hooks     Hooks     `json:"hooks,omitzero"`
+	// Accepted are the host keys of nodes that somebody has compared already, by host:port, as in a .pub file. They
+	// are added to the known ones when the node shows one of them.
+	Accepted map[string][]string `json:"accepted,omitempty"`
 }
 
 // OfCluster is of a cluster's own deploy.yaml, and says nothing else.
