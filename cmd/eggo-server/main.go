@@ -37,7 +37,7 @@ func realMain() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return run(ctx, &environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Args: os.Args,
-		Getenv: os.Getenv, P: i18n.NewPrinter(i18n.FromEnv())})
+		Getenv: os.Getenv, P: i18n.NewPrinter(i18n.FromEnv()), Ready: notifier()})
 }
 
 // environment is all that a verb may know of the process that it runs in.
