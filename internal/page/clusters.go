@@ -146,6 +146,12 @@ type overview struct {
 	Admin     bool
 }
 
+// Resumable says whether the reader may continue what failed: a deletion and a restore are for administrators.
+func (o overview) Resumable() bool {
+	return o.State == "Unavailable" && o.Last != nil && (o.Admin || o.Operate && o.Continue != "delete" &&
+		o.Continue != "restore")
+}
+
 // said gives a problem of the API; other errors are passed on.
 func said(err error) (*problem.Problem, error) {
 	var p *problem.Problem

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"net"
 	"net/http"
@@ -146,7 +147,7 @@ func (v *visit) read() (typed, error) {
 		}
 	}
 	t.Options = server.RunOptions{OnFailure: get("on_failure"), HostKeys: t.SSH.HostKeys,
-		Unsigned: q.Get("allow_unsigned") != ""}
+		Unsigned: q.Get("allow_unsigned") != "", Secrets: secretsOf(q)}
 	t.nodes(q)
 	for name := range q {
 		if likeSecret(q.Get(name)) || name == "nodes" && len(t.told) > 0 {
@@ -295,6 +296,8 @@ type checkedForm struct {
 	Secret []string `json:"secret"`
 	// Busy is said while the nodes are checked.
 	Busy string `json:"busy"`
+	// Sending is said while the request is answered, if that takes long.
+	Sending string `json:"sending,omitempty"`
 	// Ask is asked before it is sent. Where Name is given, it has to be typed.
 	Ask  string `json:"ask,omitempty"`
 	Name string `json:"name,omitempty"`
@@ -378,6 +381,27 @@ func (v *visit) rejectedLines(t typed) (out []wrong) {
 	return out
 }
 
+// refuse says why the API refused a form, and which of its fields that is about: by the part of the request, or by the
+// code.
+func (v *visit) refuse(err error, fields map[string]string) error {
+	said := *problem.Of(v.p, err)
+	said.Next = advice(v.p, said.Code, said.Next)
+	out := struct {
+		*problem.Problem
+		Wrong []wrong `json:"wrong,omitempty"`
+	}{&said, nil}
+	if at := fields[said.Code]; at != "" {
+		out.Wrong = append(out.Wrong, wrong{at, said.Detail, said.Next})
+	}
+	for _, e := range said.Errors {
+		out.Wrong = append(out.Wrong, wrong{fieldAt(e.Location), e.Detail, e.Next})
+	}
+	v.w.Header().Set("Content-Type", said.ContentType(""))
+	v.w.WriteHeader(said.Status)
+	_ = json.NewEncoder(v.w).Encode(out) // who does not read it is gone
+	return errAnswered
+}
+
 // fieldAt is the field of the form that a part of the request comes from.
 func fieldAt(location string) string {
 	at := strings.TrimPrefix(location, "body.")
@@ -403,7 +427,7 @@ func (p *Page) created(v *visit) error {
 		return err
 	}
 	if err := p.call(v, http.MethodPost, "/clusters", t, nil); err != nil {
-		return err
+		return v.refuse(err, map[string]string{"manager.taken": "name"})
 	}
 	return v.answer(map[string]string{"go": "/clusters/" + escaped(t.Name)})
 }
@@ -422,7 +446,7 @@ func (p *Page) checked(v *visit) error {
 		Findings []server.Finding `json:"findings"`
 	}
 	if err := p.call(v, http.MethodPost, "/check", t, &res); err != nil {
-		return err
+		return v.refuse(err, nil)
 	}
 	html, err := p.piece(v.lang, "findings", res)
 	if err != nil {

@@ -21,14 +21,27 @@ func (p *Page) fragment(v *visit, name string, data any) error {
 	return v.answer(map[string]any{"html": html})
 }
 
+// inspect asks the API about the nodes of a cluster: with the passwords of the request, if it has any.
+func (p *Page) inspect(v *visit, path string, into any) error {
+	path = in(v.r.PathValue("cluster"), path)
+	if v.r.Method == http.MethodGet {
+		return p.get(v, path, into)
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, mostForm)
+	if err := v.r.ParseForm(); err != nil {
+		return malformed(err)
+	}
+	return p.call(v, http.MethodPost, path, map[string]any{"secrets": secretsOf(v.r.PostForm)}, into)
+}
+
 // certificates are listed when they are asked for: with those of the nodes that takes seconds.
 func (p *Page) certificates(v *visit) error {
 	path := "/certificates"
-	if v.r.URL.Query().Get("nodes") != "" {
+	if v.r.Method == http.MethodGet && v.r.URL.Query().Get("nodes") != "" {
 		path += "?nodes=true"
 	}
 	var list certificateList
-	if err := p.get(v, in(v.r.PathValue("cluster"), path), &list); err != nil {
+	if err := p.inspect(v, path, &list); err != nil {
 		return err
 	}
 	return p.fragment(v, "certificates", list)
@@ -71,7 +84,7 @@ type component struct {
 // status inspects a cluster when it is asked for.
 func (p *Page) status(v *visit) error {
 	var h health
-	if err := p.get(v, in(v.r.PathValue("cluster"), "/status"), &h); err != nil {
+	if err := p.inspect(v, "/status", &h); err != nil {
 		return err
 	}
 	return p.fragment(v, "status", h)

@@ -39,14 +39,20 @@ func (p *Page) nodes(v *visit) error {
 	if err != nil {
 		return err
 	}
+	p.render(v, http.StatusOK, "nodes", name, formOf(r))
+	return nil
+}
+
+func formOf(r row) nodesForm {
 	var lines []string
 	for _, n := range r.Nodes {
 		lines = append(lines, lineOf(n))
 	}
-	p.render(v, http.StatusOK, "nodes", name, nodesForm{name, strings.Join(lines, "\n") + "\n",
-		min(30, len(lines)+3)})
-	return nil
+	return nodesForm{r.Name, strings.Join(lines, "\n") + "\n", min(30, len(lines)+3)}
 }
+
+// etagOf is what a change is bound to, so that it is made only to the cluster that the reader was shown.
+func etagOf(r row) string { return strconv.Quote(strconv.FormatUint(r.Revision, 10)) }
 
 // lineOf is a node as a line that can be read again.
 func lineOf(n profile.Node) string {
@@ -92,12 +98,8 @@ func (p *Page) nodesDraft(v *visit) error {
 		return err
 	}
 	out := v.answerTo(t)
-	out.ETag = strconv.Quote(strconv.FormatUint(r.Revision, 10))
-	for _, f := range p.Rules.Update(r.Nodes, t.Nodes, "") {
-		text, next := v.p.FaultIn("form", f.Fault)
-		out.Wrong = append(out.Wrong, wrong{"nodes", text, next})
-	}
-	out.Wrong = append(out.Wrong, v.rejectedLines(t)...)
+	out.ETag = etagOf(r)
+	out.Wrong = append(out.Wrong, v.wrongNodes(t, p.Rules.Update(r.Nodes, t.Nodes, ""))...)
 	table := changed(r.Nodes, t.Nodes)
 	out.OK = len(out.Wrong) == 0 && len(table.Joins)+len(table.Gone) > 0
 	out.Count = v.p.T("page.nodes.change.count", "joins", strconv.Itoa(len(table.Joins)), "gone",
@@ -110,6 +112,15 @@ func (p *Page) nodesDraft(v *visit) error {
 		return err
 	}
 	return v.answer(out)
+}
+
+// wrongNodes is what is wrong with nodes, and with their lines.
+func (v *visit) wrongNodes(t typed, list []profile.Finding) (out []wrong) {
+	for _, f := range list {
+		text, next := v.p.FaultIn("form", f.Fault)
+		out = append(out, wrong{"nodes", text, next})
+	}
+	return append(out, v.rejectedLines(t)...)
 }
 
 // changed are nodes as they were and as they are to be.
@@ -159,6 +170,7 @@ func (v *visit) ask(out *checkedForm, cluster string, table nodeTable) {
 type wantedNodes struct {
 	Nodes   []profile.Node     `json:"nodes"`
 	Options *server.RunOptions `json:"options,omitempty"`
+	Secrets map[string]string  `json:"secrets,omitempty"` // of a dry run
 }
 
 // nodesPlan is the dry run of the change.
@@ -176,8 +188,9 @@ func (p *Page) nodesPlan(v *visit) error {
 		Findings []server.Finding     `json:"findings"`
 	}
 	path := in(v.r.PathValue("cluster"), "/plan")
-	if err := p.call(v, http.MethodPost, path, wantedNodes{Nodes: t.Nodes}, &res); err != nil {
-		return err
+	want := wantedNodes{Nodes: t.Nodes, Secrets: t.Options.Secrets}
+	if err := p.call(v, http.MethodPost, path, want, &res); err != nil {
+		return v.refuse(err, nil)
 	}
 	html, err := p.piece(v.lang, "plan", res)
 	if err != nil {
@@ -196,11 +209,10 @@ func (p *Page) nodesSet(v *visit) error {
 		return err
 	}
 	name := v.r.PathValue("cluster")
-	options := server.RunOptions{OnFailure: t.Options.OnFailure, HostKeys: t.Options.HostKeys,
-		Unsigned: t.Options.Unsigned}
-	if err := p.call(v, http.MethodPut, in(name, ""), wantedNodes{t.Nodes, &options}, nil,
+	options := t.Options
+	if err := p.call(v, http.MethodPut, in(name, ""), wantedNodes{Nodes: t.Nodes, Options: &options}, nil,
 		"If-Match", v.r.PostForm.Get("etag")); err != nil {
-		return err
+		return v.refuse(err, nil)
 	}
 	return v.answer(map[string]string{"go": "/clusters/" + escaped(name)})
 }

@@ -139,7 +139,12 @@ func (p *Page) routes() *http.ServeMux {
 		"GET /clusters/{cluster}/certificates":             p.certificates,
 		"GET /clusters/{cluster}/status":                   p.status,
 		"GET /clusters/{cluster}/health":                   p.history,
+		"POST /clusters/{cluster}/certificates":            p.certificates,
+		"POST /clusters/{cluster}/status":                  p.status,
 		"POST /clusters/{cluster}/backups/{backup}/verify": p.verified,
+		"GET " + restorePath:                               p.restore,
+		"POST " + restorePath:                              p.restoreBackup,
+		"POST " + restorePath + "/draft":                   p.restoreDraft,
 		"GET /import":                                      p.importing,
 		"GET /clusters/{cluster}/runs":                     p.runs,
 		"GET /clusters/{cluster}/runs/{run}":               p.board,
@@ -163,6 +168,9 @@ func (p *Page) routes() *http.ServeMux {
 	})
 	return mux
 }
+
+// restorePath is where a backup is restored.
+const restorePath = "/clusters/{cluster}/backups/{backup}/restore"
 
 // unscripted is where forms go without the script of the page: nothing of them may be done, or stand in an address.
 const unscripted = "/unscripted"
@@ -274,6 +282,7 @@ func (p *Page) fail(v *visit, err error) {
 		err = event.NewFault(event.ClassAuth, "access.unauthenticated", nil)
 	}
 	said := problem.Of(v.p, err)
+	said.Next = advice(v.p, said.Code, said.Next)
 	if script {
 		v.r.Header.Set("Accept-Language", string(v.lang))
 		problem.Write(v.w, v.r, said)

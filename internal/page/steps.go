@@ -195,6 +195,8 @@ func advice(p *i18n.Printer, code, next string) string {
 		return p.T("page.fix.continue")
 	case "run.interrupted", "engine.interrupted", "interrupted", "control.gone", "run.killed", "run.died":
 		return p.T("page.next.continue")
+	case "usage.secret":
+		return p.T("page.secrets.next")
 	}
 	return next
 }

@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/test/page/browser"
 	"github.com/eggo-k8s/eggo/test/page/site"
 	"github.com/eggo-k8s/eggo/test/story"
@@ -177,10 +179,10 @@ func TestAccessibility(t *testing.T) {
 	}
 	x := open(t, s)
 	board := func(c string) string { return "/clusters/" + c + "/runs/" + at.Run[c] }
-	pages := []string{"/", "/new", "/clusters/shanghai-2", "/clusters/rack-7", "/clusters/shanghai-2/runs",
-		"/clusters/shanghai-2/nodes", board("lab"), board("edge-berlin") + "?node=master-1", board("rack-7"),
-		board("plant"), board("shanghai-2"), board("shanghai-2") + "?replay=8", "/users", "/account", "/audit",
-		"/clusters/none", "/login"}
+	pages := []string{"/", "/new", "/import", "/clusters/shanghai-2", "/clusters/rack-7", "/clusters/shanghai-2/runs",
+		"/clusters/shanghai-2/nodes", "/clusters/shanghai-2/backups/" + at.Backup + "/restore", board("lab"),
+		board("edge-berlin") + "?node=master-1", board("rack-7"), board("plant"), board("shanghai-2"),
+		board("shanghai-2") + "?replay=8", "/users", "/account", "/audit", "/clusters/none", "/login"}
 	for i, look := range []struct {
 		lang        string
 		dark, phone bool
@@ -253,6 +255,74 @@ func TestKeysDecideAboutTheSelectedFailure(t *testing.T) {
 	if len(r.Decided) > 0 {
 		t.Error("more was decided")
 	}
+	x.quiet()
+}
+
+// A backup is restored with the keyboard: what is wrong is at its field, which gets the focus.
+func TestARestoreFromThePage(t *testing.T) {
+	s := begin(t)
+	running(t, s)
+	movable(t, s)
+	name, identity, err := s.Backup(t.Context(), "rack", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Runner.Begin = func(r manager.Record) (*site.Run, error) {
+		return s.Play(t.Context(), r.Name, "deploy", site.Moment{At: 40 * time.Second})
+	}
+	x := open(t, s)
+	x.must(x.Screen(x.ctx, 1280, 800, 1, true, false))
+	x.login(s, "ann")
+	x.visit("/clusters/rack/backups/" + name + "/restore")
+	x.wait(`document.querySelector(".count").textContent !== "" &&
+		document.querySelector('[name="nodes"]').offsetParent === null`)
+	fill := func(field, value string) {
+		t.Helper()
+		text, err := json.Marshal(value)
+		x.must(err)
+		x.must(x.Eval(x.ctx, `(() => { const f = document.querySelector('[name="`+field+`"]'); f.focus();
+			f.value = `+string(text)+`; f.dispatchEvent(new Event("input", {bubbles: true})); })()`, nil))
+	}
+	send := `document.querySelector('[data-do="send"]').focus()`
+	x.must(x.Eval(x.ctx, send, nil))
+	x.press("Enter")
+	x.wait(`document.activeElement.name === "passphrase" && document.activeElement.matches('[aria-invalid]') &&
+		document.querySelector("#" + document.activeElement.getAttribute("aria-describedby")).textContent.length > 20`)
+	fill("onto", "new")
+	x.wait(`document.querySelector('[name="nodes"]').offsetParent !== null`)
+	fill("nodes", newMachines)
+	fill("identity", strings.Replace(identity, "1", "1Q", 1))
+	x.wait(`document.querySelectorAll("[data-table] tbody tr").length === 2 && !document.querySelector(".wrongs li")`)
+	x.must(x.Eval(x.ctx, send, nil))
+	x.press("Enter")
+	x.wait(`document.querySelector("#confirm").open && document.activeElement.matches("#confirm input")`)
+	x.press("r", "a", "c", "k", "Enter")
+	x.wait(`document.activeElement.name === "identity" && document.activeElement.matches('[aria-invalid]')`)
+	fill("identity", identity)
+	x.wait(`!document.querySelector('[aria-invalid]')`)
+	x.must(x.Eval(x.ctx, send, nil))
+	x.press("Enter")
+	x.wait(`document.querySelector("#confirm").open`)
+	x.press("r", "a", "c", "k", "Enter")
+	x.wait(`location.pathname === "/clusters/rack" && document.readyState === "complete"`)
+	x.quiet()
+}
+
+// Where the password of the nodes is missing, its field is opened; the request is sent again with it.
+func TestAPasswordThatIsAskedFor(t *testing.T) {
+	s := begin(t)
+	running(t, s)
+	asksForPassword(t, s)
+	x := open(t, s)
+	x.must(x.Screen(x.ctx, 1280, 800, 1, true, false))
+	x.login(s, "vera")
+	x.visit("/clusters/rack")
+	x.must(x.Eval(x.ctx, `document.querySelector('[data-into="status"][data-secrets]').click()`, nil))
+	x.wait(`document.activeElement.name === "secret:password" && document.activeElement.offsetParent !== null &&
+		document.querySelector("#status .problem").textContent.includes("Passwords of the nodes")`)
+	x.press("p", "a", "s", "s")
+	x.must(x.Eval(x.ctx, `document.querySelector('[data-into="status"][data-secrets]').click()`, nil))
+	x.wait(`!!document.querySelector("#status table") && !location.search`)
 	x.quiet()
 }
 

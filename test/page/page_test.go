@@ -143,6 +143,10 @@ func TestEveryPageInBothLanguages(t *testing.T) {
 	if err := s.Reach(t.Context(), "rack", "Updating"); err != nil {
 		t.Fatal(err)
 	}
+	backup, _, err := s.Backup(t.Context(), "rack", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
 	key := regexp.MustCompile(`>[^<]*\b(page|ui|wizard|menu|fault|key)\.[a-z-]+(\.[a-z-]+)*[^<]*<`)
 	board := "/clusters/rack/runs/" + r.ID()
 	for lang, words := range map[string][]string{"en": {"Clusters", "New cluster", "Filter"},
@@ -150,7 +154,7 @@ func TestEveryPageInBothLanguages(t *testing.T) {
 		v := visit(t, s, "ann", lang)
 		v.has(v.get("/"), 200, words...)
 		for _, path := range []string{"/", "/new", "/import", "/clusters/rack",
-			"/clusters/rack/runs", "/clusters/rack/nodes",
+			"/clusters/rack/runs", "/clusters/rack/nodes", "/clusters/rack/backups/" + backup + "/restore",
 			board, board + "?node=worker-1", board + "?node=", board + "?replay=8", "/users", "/account", "/audit",
 			"/login"} {
 			a := v.get(path)
@@ -184,7 +188,8 @@ func TestTheFirstPaintIsSmall(t *testing.T) {
 	}
 	v := visit(t, s, "ann", "en")
 	loaded := regexp.MustCompile(`(?:src|href)="(/static/[^"]+)"`)
-	for _, path := range []string{"/login", "/", "/new", "/clusters/plant", "/clusters/plant/runs/" + r.ID()} {
+	for _, path := range []string{"/login", "/", "/new", "/import", "/users", "/account", "/audit", "/clusters/plant",
+		"/clusters/plant/nodes", "/clusters/plant/runs", "/clusters/plant/runs/" + r.ID()} {
 		a := v.get(path)
 		sum := a.packed
 		for _, m := range loaded.FindAllStringSubmatch(a.text, -1) {
@@ -268,6 +273,7 @@ func TestWhatAViewerSees(t *testing.T) {
 		v.has(v.get(path), 403, "access.denied")
 	}
 	for _, path := range []string{"/new", "/new/draft", "/new/check", "/clusters/rack/nodes",
+		"/clusters/rack/backups/x/restore", "/clusters/rack/backups/x/restore/draft",
 		"/clusters/rack/nodes/draft", "/clusters/rack/nodes/plan"} {
 		v.has(v.send("POST", path, url.Values{"name": {"x"}, "nodes": {"192.0.2.1"}}), 403, "access.denied")
 	}

@@ -1,6 +1,6 @@
 // The form on which a cluster is created or its nodes are changed. What is typed is sent to the server, which says what
 // is wrong and what comes of it: there are no rules here.
-import { problem, confirmed, sent } from './page.js';
+import { problem, confirmed, say, sent } from './page.js';
 
 const form = document.querySelector('form.wizard');
 
@@ -25,13 +25,11 @@ function labelOf(f) {
   return label ? label.firstChild.textContent.trim() : f.name;
 }
 
-// say writes what is wrong below its field, and all of it at the end.
-function say(list) {
-  form.querySelectorAll('.wrong').forEach((e) => e.remove());
-  form.querySelectorAll('[aria-invalid]').forEach((e) => { e.removeAttribute('aria-invalid'); e.removeAttribute('aria-describedby'); });
+// show writes what is wrong below its field, and all of it at the end.
+function show(list) {
   const rest = form.querySelector('.wrongs');
   rest.replaceChildren();
-  list.forEach((w, i) => {
+  for (const w of list) {
     const f = form.elements[w.field];
     const item = document.createElement('li');
     if (f && f.id === '') f.id = 'f-' + w.field;
@@ -42,17 +40,8 @@ function say(list) {
       item.append(a);
     } else item.textContent = w.text;
     rest.append(item);
-    if (!f || !f.name || !(all || touched.has(w.field))) return;
-    const p = document.createElement('p');
-    p.className = 'wrong bad small';
-    p.id = 'wrong-' + i;
-    p.textContent = [w.text, w.next].filter(Boolean).join(' ');
-    f.after(p);
-    f.setAttribute('aria-invalid', 'true');
-    f.setAttribute('aria-describedby', p.id);
-    const closed = f.closest('details:not([open])');
-    if (closed) closed.open = true;
-  });
+  }
+  say(form, list.filter((w) => all || touched.has(w.field)));
 }
 
 // note writes remarks.
@@ -76,7 +65,7 @@ async function check() {
   }
   if (mine !== asked) return null;
   r.text = text;
-  say(r.wrong || []);
+  show(r.wrong || []);
   note(r.notes);
   keep(r.secret);
   form.querySelector('.count').textContent = r.count;
@@ -85,7 +74,7 @@ async function check() {
   const yaml = form.querySelector('.yaml');
   if (yaml) yaml.textContent = r.yaml;
   for (const f of form.elements) {
-    if (f.name && f.name.startsWith('s:')) f.closest('label').hidden = r.hide.includes(f.name);
+    if (f.name && f.closest('label')) f.closest('label').hidden = r.hide.includes(f.name);
   }
   return r;
 }
@@ -144,13 +133,17 @@ if (form) {
       }
       if (!await confirmed(r.ask, r.name, b.textContent)) return;
       r.text.set('etag', r.etag || '');
+      answer.textContent = r.sending || '';
       const done = await post(form.dataset.send, r.text); // what was checked and asked about, and nothing else
       if (form.dataset.keep) localStorage.removeItem(place());
       sent();
       location.href = done.go;
     } catch (p) {
-      answer.replaceChildren();
       problem(p, form);
+      if (!p.wrong) return;
+      show(p.wrong);
+      const first = form.querySelector('[aria-invalid]');
+      if (first) first.focus();
     } finally {
       b.disabled = false;
     }

@@ -3,7 +3,7 @@ const $ = (id) => document.getElementById(id);
 const body = document.body;
 
 // problem shows what the API says is wrong: a sentence, what to do next, and all that is wrong with the request.
-function problem(p, near) {
+function problem(p, near, where) {
   const box = document.createElement('div');
   box.className = 'problem';
   const add = (to, name, text) => {
@@ -21,9 +21,54 @@ function problem(p, near) {
     const list = add(box, 'ul', '');
     for (const e of p.errors) add(list, 'li', [e.detail, e.next].filter(Boolean).join(' '));
   }
-  const place = (near && near.querySelector('.answer')) || $('problem');
-  place.replaceChildren(box);
-  place.scrollIntoView({ block: 'nearest' });
+  where ||= answerOf(near);
+  where.replaceChildren(box);
+  where.scrollIntoView({ block: 'nearest' });
+  if (near && near.matches('form')) say(near, (p.errors || []).map((e) => ({ field: (e.location || '').replace(/^body\./, ''), text: e.detail, next: e.next })));
+  const own = $('secrets');
+  if (p.code === 'usage.secret' && own) {
+    own.open = true;
+    own.querySelector('input').focus();
+  }
+}
+
+// answerOf is where a form has its answer. What has no form is answered at the top.
+function answerOf(near) {
+  if (!near) return $('problem');
+  const have = near.querySelector('.answer');
+  if (have || !near.matches('form')) return have || $('problem');
+  const place = document.createElement('div');
+  place.className = 'answer';
+  place.setAttribute('role', 'status');
+  near.append(place);
+  return place;
+}
+
+// say writes what is wrong below each field.
+let said = 0;
+export function say(form, list) {
+  form.querySelectorAll('.wrong').forEach((e) => e.remove());
+  form.querySelectorAll('[aria-invalid]').forEach((e) => { e.removeAttribute('aria-invalid'); e.removeAttribute('aria-describedby'); });
+  for (const w of list) {
+    const f = form.elements[w.field];
+    if (!f || !f.name) continue;
+    const p = document.createElement('p');
+    p.className = 'wrong bad small';
+    p.id = 'wrong-' + said++;
+    p.textContent = [w.text, w.next].filter(Boolean).join(' ');
+    f.after(p);
+    f.setAttribute('aria-invalid', 'true');
+    f.setAttribute('aria-describedby', p.id);
+    const closed = f.closest('details:not([open])');
+    if (closed) closed.open = true;
+  }
+}
+
+// secrets are the passwords of nodes that were typed on the page; null: none were.
+function secrets() {
+  const out = {};
+  for (const f of document.querySelectorAll('#secrets input')) if (f.value) out[f.name.slice('secret:'.length)] = f.value;
+  return Object.keys(out).length ? out : null;
 }
 
 // call sends a request as JSON. The session is a cookie; the server refuses what another site had a browser send.
@@ -100,6 +145,8 @@ async function act(from, value) {
   if (!await confirmed(from.dataset.confirm, from.dataset.confirmName, says)) return;
   const buttons = form ? from.querySelectorAll('button') : [from];
   buttons.forEach((b) => { b.disabled = true; });
+  const known = from.dataset.secrets !== undefined && secrets();
+  if (known) value = { ...value, secrets: known };
   try {
     const { json, text } = await call(method, path, value);
     $('problem').replaceChildren();
@@ -152,6 +199,8 @@ async function put(from, path, form, place) {
   const buttons = from.matches('form') ? from.querySelectorAll('button') : [from];
   buttons.forEach((b) => { b.disabled = true; });
   place.setAttribute('aria-busy', 'true');
+  const known = from.dataset.secrets !== undefined && secrets();
+  if (known) form = new URLSearchParams(Object.entries(known).map(([k, v]) => ['secret:' + k, v])); // in no address
   try {
     const r = await fetch(path, { method: form ? 'POST' : 'GET', body: form, headers: { 'Accept': 'application/json', 'Accept-Language': body.dataset.lang } })
       .catch(() => { throw { detail: body.dataset.lost }; });
@@ -159,10 +208,9 @@ async function put(from, path, form, place) {
     if (!r.ok) throw json;
     place.innerHTML = json.html; // made by the server, which has escaped what is not its own
     localize();
-    if (form) typed = false;
+    if (form && !known) typed = false;
   } catch (p) {
-    place.replaceChildren();
-    problem(p, from);
+    problem(p, from, place);
   } finally {
     place.removeAttribute('aria-busy');
     buttons.forEach((b) => { b.disabled = false; });

@@ -186,6 +186,11 @@ func shots(at site.Filled) []shot {
 			wait: understood},
 		{name: "new-review", path: "/new", do: typed + `;document.querySelector("#step-review").scrollIntoView()`,
 			wait: understood},
+		{name: "restore", path: "/clusters/shanghai-2/backups/" + at.Backup + "/restore", height: 1100,
+			do: `(() => { const f = document.querySelector("form.wizard"); f.elements.onto.value = "new";
+				f.elements.onto.dispatchEvent(new Event("input", {bubbles: true})); })()`,
+			wait: `!!document.querySelector("[data-table] table")`},
+		{name: "import", path: "/import"},
 		{name: "users", path: "/users"},
 		{name: "account", path: "/account"},
 		{name: "audit", path: "/audit"},

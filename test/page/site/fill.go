@@ -177,8 +177,11 @@ func (s *Site) Reach(ctx context.Context, cluster, state string) error {
 	}
 }
 
-// Filled is what Fill has made: the newest run of each cluster.
-type Filled struct{ Run map[string]string }
+// Filled is what Fill has made: the newest run of each cluster, and a backup of shanghai-2.
+type Filled struct {
+	Run    map[string]string
+	Backup string
+}
 
 // Fill has clusters of all kinds: one that is installed at the moment, with 3, 5, 30 and 100 nodes, one that runs, one
 // that failed.
@@ -205,6 +208,10 @@ func Fill(ctx context.Context, s *Site) (Filled, error) {
 		if err := s.Snapshot("shanghai-2", time.Now().Add(-ago)); err != nil {
 			return out, err
 		}
+	}
+	var err error
+	if out.Backup, _, err = s.Backup(ctx, "shanghai-2", time.Now().Add(-5*time.Hour)); err != nil {
+		return out, err
 	}
 	for name, state := range map[string]string{"shanghai-2": "Running", "trial": "Running", "plant": "Updating",
 		"rack-7": "Updating"} {
