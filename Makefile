@@ -98,9 +98,10 @@ lab-down: ## power the lab's nodes off and remove its network
 lab-ssh: ## log in: make lab-ssh NODE=n1
 	@go run ./test/lab/cmd/lab ssh $(NODE)
 
-bench: ## bundles built beside crane, skopeo and tar with pigz, and beside what the machine can do; the screen with a hundred machines; as root, bench-deploy: EGGO_BENCH_SCALE=0.1 for a quick look
+bench: ## bundles built beside crane, skopeo and tar with pigz, and beside what the machine can do; the screen with a hundred machines; the server with a thousand clusters and viewers; as root, bench-deploy: EGGO_BENCH_SCALE=0.1 for a quick look
 	go run ./test/bench/cmd/bench
 	go run ./test/bench/cmd/screen
+	go run ./test/bench/cmd/server
 	@if [ "$$(id -u)" = 0 ]; then $(MAKE) bench-deploy; else echo "bench-deploy is left out: it needs root"; fi
 
 bench-deploy: build ## a cluster of three control planes: eggo-tui deploy beside a careful script of the same steps (root)
