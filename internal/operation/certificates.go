@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -86,19 +87,47 @@ func (p *prepared) heldCertificates(ctx context.Context, ours map[string]pki.Cer
 			out = append(out, silent)
 			continue
 		}
-		for _, c := range r.Value {
-			row := CertificateRow{At: c.At, State: c.Why}
-			if c.Cert != nil {
-				row.Certificate = *c.Cert
-			}
-			row.Node, row.Name = r.Node.Name, c.Name
-			if c.Name == "" {
-				row.Name = c.Own
-			} else if c.Cert != nil && ours[c.Name].Fingerprint != c.Cert.Fingerprint {
-				row.State = "other"
-			}
-			out = append(out, row)
+		rows := heldBy(r.Node, r.Value, ours)
+		if p.cluster.Eggo.Imported {
+			rows = asMade(rows, r.Value, ours)
 		}
+		out = append(out, rows...)
 	}
 	return out
+}
+
+// heldBy are the certificates that one node has.
+func heldBy(n config.Node, list []phases.NodeCertificate, ours map[string]pki.Certificate) []CertificateRow {
+	var out []CertificateRow
+	for _, c := range list {
+		row := CertificateRow{At: c.At, State: c.Why}
+		if c.Cert != nil {
+			row.Certificate = *c.Cert
+		}
+		row.Node, row.Name = n.Name, c.Name
+		if c.Name == "" {
+			row.Name = c.Own
+		} else if c.Cert != nil && ours[c.Name].Fingerprint != c.Cert.Fingerprint {
+			row.State = "other"
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// asMade are those of a node of an imported cluster. As long as it has none of the control host's certificates it was
+// not taken over: it is right that its own are others, and that it lacks those that only Eggo has.
+func asMade(rows []CertificateRow, list []phases.NodeCertificate, ours map[string]pki.Certificate) []CertificateRow {
+	if slices.ContainsFunc(list, func(c phases.NodeCertificate) bool {
+		return c.Name != "" && c.Cert != nil && !c.Cert.Authority && ours[c.Name].Fingerprint == c.Cert.Fingerprint
+	}) {
+		return rows
+	}
+	rows = slices.DeleteFunc(rows, func(r CertificateRow) bool { return r.State == "absent" })
+	for i := range rows {
+		if rows[i].State == "other" {
+			rows[i].State = ""
+		}
+	}
+	return rows
 }

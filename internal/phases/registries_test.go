@@ -40,13 +40,13 @@ func TestPrivateRegistriesFollowTheFile(t *testing.T) {
 			}
 		}
 	}
-	const login, ca = "/var/lib/kubelet/config.json", "/certs.d/r.local:5000/ca.crt"
+	const login, ca, dir = "/var/lib/kubelet/config.json", "/certs.d/r.local:5000/ca.crt", "/certs.d/r.local:5000"
 	with(map[string]config.Registry{"r.local:5000": {Username: "e", Password: "hunter2", CA: []byte("the CA\n")}})
 	b, _ := dryRun(t, l, phases.Deploy)
 	private(b)
 	private(deploy(t, l))
-	if len(where(login)) != 2 || len(where(ca)) != 2 {
-		t.Errorf("%v %v", where(login), where(ca))
+	if len(where(login)) != 2 || len(where(ca)) != 2 || len(where(dir)) != 2 {
+		t.Errorf("%v %v %v", where(login), where(ca), where(dir))
 	}
 	again(t, l, phases.Deploy)
 
@@ -58,8 +58,8 @@ func TestPrivateRegistriesFollowTheFile(t *testing.T) {
 	}
 	with(nil)
 	deploy(t, l)
-	if len(where(login)) > 0 || len(where(ca)) > 0 {
-		t.Errorf("left: %v %v", where(login), where(ca))
+	if len(where(login)) > 0 || len(where(dir)) > 0 {
+		t.Errorf("left: %v %v", where(login), where(dir))
 	}
 	again(t, l, phases.Deploy)
 

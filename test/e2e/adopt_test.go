@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -91,7 +92,7 @@ func TestAdoptedBundle(t *testing.T) {
 	w.runs(t, 0, "keygen", "--no-passphrase", "-o", key)
 	w.runs(t, 0, "sign", file, "--key", key)
 	s.Bundle = file
-	deploy, err := s.Deploy("adopted.yaml", "adopted", []stand.Node{{Name: "n1", Roles: "me"},
+	deploy, err := s.Deploy("adopted.yaml", "adopted", []stand.Node{{Name: "n1", Roles: "mne"},
 		{Name: "n2", Roles: "n"}})
 	must(t, "deploy.yaml", err)
 	w.runs(t, 0, "verify", "-f", deploy, file)
@@ -130,6 +131,9 @@ func sameContent(t *testing.T, from, to bundle.Manifest) {
 		}
 	}
 	for _, a := range from.Images {
+		if strings.Contains(a.Name, "@") { // of an index, of which an archive of images says nothing
+			continue
+		}
 		if !slices.ContainsFunc(to.Images, func(b bundle.Image) bool {
 			return b.Name == a.Name && b.Digest == a.Digest
 		}) {

@@ -358,12 +358,24 @@ func (n *Node) Prepare(ctx context.Context, s Service) error {
 	for _, file := range left {
 		p := shell.Quote(file)
 		if _, err := n.Change(ctx, Change{Desc: event.M("change.remove", "path", file),
-			Script: "unfile " + p + "\nunrec via " + p + "\nunrec file " + p + "\n"}); err != nil {
+			Script: "unfile " + p + "\nunrec via " + p + "\nunrec file " + p + "\n" + s.vacated(file)}); err != nil {
 			return err
 		}
 	}
 	_, err = n.Put(ctx, s.Files)
 	return err
+}
+
+// vacated removes the directories of a file below the service's places that we made and that are empty without it.
+func (s Service) vacated(file string) string {
+	var script strings.Builder
+	for _, place := range s.Places {
+		for dir := path.Dir(file); strings.HasPrefix(dir, place+"/"); dir = path.Dir(dir) {
+			d := shell.Quote(dir)
+			fmt.Fprintf(&script, "if has dir %s && rmdir %s 2>/dev/null; then unrec dir %s; fi\n", d, d, d)
+		}
+	}
+	return script.String()
 }
 
 // Restart switches the service's binaries and (re)starts it, in one script.
