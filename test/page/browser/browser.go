@@ -196,8 +196,11 @@ func (b *Browser) Language(ctx context.Context, lang string) error {
 		"Accept-Language": lang}}, nil)
 }
 
-// Open opens a page, and waits until it is loaded.
+// Open opens a page, and waits until it is loaded. The page before it is still there for a moment: it is marked.
 func (b *Browser) Open(ctx context.Context, url string) error {
+	if err := b.Eval(ctx, `void (window.left = true)`, nil); err != nil {
+		return err
+	}
 	var res struct{ ErrorText string }
 	if err := b.Call(ctx, "Page.navigate", map[string]any{"url": url}, &res); err != nil {
 		return err
@@ -205,7 +208,7 @@ func (b *Browser) Open(ctx context.Context, url string) error {
 	if res.ErrorText != "" {
 		return errors.New(res.ErrorText)
 	}
-	return b.Wait(ctx, `document.readyState === "complete" && location.href !== "about:blank"`)
+	return b.Wait(ctx, `!window.left && document.readyState === "complete" && location.href !== "about:blank"`)
 }
 
 // Eval evaluates an expression of JavaScript; into may be nil.
