@@ -262,7 +262,6 @@ func TestKeysDecideAboutTheSelectedFailure(t *testing.T) {
 func TestARestoreFromThePage(t *testing.T) {
 	s := begin(t)
 	running(t, s)
-	movable(t, s)
 	name, identity, err := s.Backup(t.Context(), "rack", time.Now())
 	if err != nil {
 		t.Fatal(err)

@@ -50,8 +50,9 @@ func TestARestoreOntoNewMachines(t *testing.T) {
 	if !d.OK || !strings.Contains(d.Ask, "All changes in rack since then are lost.") || d.Nodes != "" {
 		t.Errorf("%+v", d)
 	}
-	v.has(v.send("POST", path, form), 422, "profile.not-kept") // for its load balancer
-	movable(t, s)
+	written := withPassword(t, s)
+	v.has(v.send("POST", path, form), 422, "profile.not-kept")
+	written()
 	form.Set("passphrase", "both")
 	form.Set("nodes", evil+" 192.0.2.71 control-plane\nw1 192.0.2.999")
 	d = v.typed(path+"/draft", form)
@@ -95,19 +96,22 @@ func TestARestoreOntoNewMachines(t *testing.T) {
 	}
 }
 
-// movable has the deploy.yaml of rack without its load balancer, which is not written for other machines.
-func movable(t *testing.T, s *site.Site) {
+// withPassword has the deploy.yaml of rack contain a password, which is not written for other machines. What is
+// returned writes the file as it was.
+func withPassword(t *testing.T, s *site.Site) (as func()) {
 	t.Helper()
 	path := filepath.Join(s.State, "rack", "deploy.yaml")
 	text, err := os.ReadFile(path)
-	before, rest, is := strings.Cut(string(text), "loadbalance:\n")
-	_, after, has := strings.Cut(rest, "package-src:")
-	if err != nil || !is || !has {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	if err := os.WriteFile(path, []byte(before+"package-src:"+after), 0o600); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
+	write := func(text []byte) {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(append([]byte("password: hunter2hunter2\n"), text...))
+	return func() { write(text) }
 }
 
 // asksForPassword has the deploy.yaml of rack say that the password is asked for.
