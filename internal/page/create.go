@@ -408,6 +408,8 @@ func fieldAt(location string) string {
 	switch {
 	case strings.HasPrefix(at, "nodes"):
 		return "nodes"
+	case strings.HasPrefix(at, "load_balancer"):
+		return "balancer"
 	case strings.HasPrefix(at, "settings."):
 		key, _, _ := strings.Cut(strings.TrimPrefix(at, "settings."), "[")
 		return "s:" + key

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,13 +18,14 @@ import (
 type restoreForm struct {
 	nodesForm
 	Backup    string
+	Balancer  string
 	Bundles   []server.Bundle
 	BundleDir string
 	Arches    []string
 }
 
 // onlyNew are the fields that only new machines have.
-var onlyNew = []string{"nodes", "known_hosts", "bundle:amd64", "bundle:arm64"}
+var onlyNew = []string{"nodes", "balancer", "known_hosts", "bundle:amd64", "bundle:arm64"}
 
 // restore is the page on which a backup is restored, onto the machines of the cluster or onto new ones.
 func (p *Page) restore(v *visit) error {
@@ -44,12 +46,33 @@ func (p *Page) restore(v *visit) error {
 	if !slices.ContainsFunc(list.Backups, func(b server.Backup) bool { return b.Name == backup }) {
 		return event.NewFault(event.ClassUsage, "api.no-backup", nil, "cluster", name, "name", backup)
 	}
-	f := restoreForm{formOf(r), backup, nil, p.Bundles, []string{"amd64", "arm64"}}
+	f := restoreForm{formOf(r), backup, balancerLine(r.Balancer), nil, p.Bundles, []string{"amd64", "arm64"}}
 	if f.Bundles, err = p.bundles(v); err != nil {
 		return err
 	}
 	p.render(v, http.StatusOK, "restore", v.p.T("page.restore"), f)
 	return nil
+}
+
+// balancerLine is a load balancer as a line: its name and address.
+func balancerLine(b *profile.Balancer) string {
+	if b == nil {
+		return ""
+	}
+	return b.Name + " " + b.Address
+}
+
+// balancer is the load balancer that was typed; nil: that of the cluster stays.
+func balancer(line string, has *profile.Balancer) *profile.Balancer {
+	words := append(strings.Fields(line), "", "")
+	if words[0] == "" || strings.Join(strings.Fields(line), " ") == balancerLine(has) {
+		return nil
+	}
+	out := &profile.Balancer{Name: words[0], Address: words[1]}
+	if has != nil {
+		out.BindPort = has.BindPort
+	}
+	return out
 }
 
 // restored is the body of a request that restores a backup.
@@ -60,22 +83,24 @@ type restored struct {
 }
 
 // readRestore reads the form: what was typed, the request that it comes to, and whether it names new machines.
-func (v *visit) readRestore() (typed, restored, bool, error) {
-	t, err := v.readNodes()
+func (p *Page) readRestore(v *visit) (t typed, out restored, onto bool, r row, err error) {
+	if t, err = v.readNodes(); err == nil {
+		r, err = p.oneCluster(v, v.r.PathValue("cluster"))
+	}
 	if err != nil {
-		return t, restored{}, false, err
+		return t, out, false, r, err
 	}
 	q := v.r.PostForm
-	onto := q.Get("onto") == "new"
-	out := restored{RunOptions: t.Options, BackupKey: server.BackupKey{Passphrase: q.Get("passphrase"),
+	onto = q.Get("onto") == "new"
+	out = restored{RunOptions: t.Options, BackupKey: server.BackupKey{Passphrase: q.Get("passphrase"),
 		Identity: strings.TrimSpace(q.Get("identity"))}}
 	if onto {
 		out.NewMachines = server.NewMachines{Nodes: append([]profile.Node{}, t.Nodes...), Bundles: t.Bundles,
-			KnownHosts: t.SSH.KnownHosts}
+			KnownHosts: t.SSH.KnownHosts, Balancer: balancer(q.Get("balancer"), r.Balancer)}
 	} else {
 		t.Nodes, t.rejected, t.told = nil, nil, nil
 	}
-	return t, out, onto, nil
+	return t, out, onto, r, nil
 }
 
 // restoreDraft says what is wrong with what is typed, and what is to be known before the restore begins.
@@ -84,11 +109,7 @@ func (p *Page) restoreDraft(v *visit) error {
 	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, name); err != nil {
 		return err
 	}
-	t, body, onto, err := v.readRestore()
-	if err != nil {
-		return err
-	}
-	r, err := p.oneCluster(v, name)
+	t, body, onto, r, err := p.readRestore(v)
 	if err != nil {
 		return err
 	}
@@ -102,6 +123,10 @@ func (p *Page) restoreDraft(v *visit) error {
 	}
 	if onto {
 		out.Wrong = append(out.Wrong, v.wrongNodes(t, p.Rules.Update(nil, t.Nodes, ""))...)
+		for _, f := range p.Rules.Balancer(cmp.Or(body.Balancer, r.Balancer), t.Nodes, "") {
+			text, next := v.p.FaultIn("form", f.Fault)
+			out.Wrong = append(out.Wrong, wrong{"balancer", text, next})
+		}
 		out.Ask = v.p.T("page.restore.about", "cluster", name, "backup", backup, "count", strconv.Itoa(len(t.Nodes)))
 		out.Notes = append(out.Notes, v.p.T("page.restore.off"))
 		if again := stay(r.Nodes, t.Nodes); again > 0 {
@@ -132,7 +157,7 @@ func stay(was, now []profile.Node) (n int) {
 
 // restoreBackup begins the restore, of the cluster that the reader was told about.
 func (p *Page) restoreBackup(v *visit) error {
-	t, body, _, err := v.readRestore()
+	t, body, _, _, err := p.readRestore(v)
 	if err == nil {
 		err = v.sound(t)
 	}

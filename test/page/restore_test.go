@@ -50,9 +50,13 @@ func TestARestoreOntoNewMachines(t *testing.T) {
 	if !d.OK || !strings.Contains(d.Ask, "All changes in rack since then are lost.") || d.Nodes != "" {
 		t.Errorf("%+v", d)
 	}
-	written := withPassword(t, s)
-	v.has(v.send("POST", path, form), 422, "profile.not-kept")
-	written()
+	form.Set("nodes", strings.Replace(newMachines, "w1", "worker-1", 1)) // whose name the load balancer has
+	if d = v.typed(path+"/draft", form); d.at("balancer") == "" || d.OK {
+		t.Errorf("%+v", d)
+	}
+	form.Set("balancer", "lb")
+	v.has(v.send("POST", path, form), 422, "profile.node-empty", `"field":"balancer"`)
+	form.Set("balancer", "lb 192.0.2.79")
 	form.Set("passphrase", "both")
 	form.Set("nodes", evil+" 192.0.2.71 control-plane\nw1 192.0.2.999")
 	d = v.typed(path+"/draft", form)
@@ -84,6 +88,7 @@ func TestARestoreOntoNewMachines(t *testing.T) {
 	}
 	rec := <-began
 	if text := string(rec.Wanted) + string(rec.Operation.Request); !strings.Contains(text, "192.0.2.71") ||
+		!strings.Contains(text, "192.0.2.79") ||
 		!strings.Contains(text, `"seeded":true`) || strings.Contains(text, "hunter2") ||
 		strings.Contains(text, identity) {
 		t.Error(text)
@@ -94,24 +99,6 @@ func TestARestoreOntoNewMachines(t *testing.T) {
 		v.has(v.send("POST", path+"/draft", form), 403, "access.denied")
 		v.has(v.send("POST", path, form), 403, "access.denied")
 	}
-}
-
-// withPassword has the deploy.yaml of rack contain a password, which is not written for other machines. What is
-// returned writes the file as it was.
-func withPassword(t *testing.T, s *site.Site) (as func()) {
-	t.Helper()
-	path := filepath.Join(s.State, "rack", "deploy.yaml")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(text []byte) {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(append([]byte("password: hunter2hunter2\n"), text...))
-	return func() { write(text) }
 }
 
 // asksForPassword has the deploy.yaml of rack say that the password is asked for.
