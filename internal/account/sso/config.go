@@ -37,7 +37,8 @@ type Group struct {
 	Group   string      `yaml:"group"`
 	Role    access.Role `yaml:"role"`
 	Cluster string      `yaml:"cluster"` // empty: all
-	Since   time.Time   `yaml:"since"`   // said again then: a cluster with that name that was deleted before is not meant
+	// Since is when the entry was written: a cluster of this name that was deleted after that is another one.
+	Since time.Time `yaml:"since"`
 }
 
 // Load reads the file.
