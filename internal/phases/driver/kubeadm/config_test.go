@@ -92,7 +92,8 @@ func TestVerifyWantsWhatTheDriverStarts(t *testing.T) {
 	}
 }
 
-// TestAMemberBeginsByAPatch: etcd takes the last of several flags of a name.
+// TestAMemberBeginsByAPatch: etcd takes the last of several flags of a name. It asks for as much of the processor as
+// the API server does.
 func TestAMemberBeginsByAPatch(t *testing.T) {
 	r := made(t, "etcd-token: tok\n")
 	n := r.named("m1")
@@ -119,7 +120,8 @@ func TestAMemberBeginsByAPatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	made, err := os.ReadFile(m.at(manifest(driver.Etcd)))
-	if err != nil || !strings.Contains(string(made), "initial-cluster-state=existing") {
+	if err != nil || !strings.Contains(string(made), "initial-cluster-state=existing") ||
+		!strings.Contains(string(made), `"requests":{"cpu":"250m"}`) {
 		t.Errorf("%s %v", made, err)
 	}
 	if i, err := os.Stat(m.at(r.Paths().EtcdData)); err != nil || i.Mode().Perm() != 0o700 {

@@ -39,7 +39,7 @@ type pod struct {
 	nd       *node.Node
 	revision string
 	files    []node.File // what it reads, and what its manifest is made with
-	beside   []node.File // what kubeadm wants to see of the certificates, whatever it makes
+	beside   []node.File // what kubeadm wants to see of the certificates, whatever it makes, and patches
 	program  []node.Binary
 }
 
@@ -75,8 +75,18 @@ func (r *Kubeadm) pod(c driver.Component, n config.Node, nd *node.Node) (*pod, e
 		layout.RootFile(pkiDir+"/front-proxy-client.crt", front.Cert),
 		layout.SecretFile(pkiDir+"/front-proxy-client.key", front.Key),
 	}
+	if c == driver.Etcd {
+		p.beside = append(p.beside, node.File{Path: patches + "/etcd1+strategic.json", Mode: 0o600,
+			Data: []byte(etcdShare)})
+	}
 	return p, nil
 }
+
+// etcdShare has etcd get as much of a busy processor as the API server of its node: kubeadm's manifest asks for 250m
+// for the API server and 100m for etcd, and a member that gets too little of it loses the lead and with it the writes
+// of all. A service of the binary driver gets as much as any other. It is no part of the revision, so that members that
+// run are not restarted for it.
+const etcdShare = `{"spec":{"containers":[{"name":"etcd","resources":{"requests":{"cpu":"250m"}}}]}}` + "\n"
 
 // Check implements start.Part.
 func (p *pod) Check(ctx context.Context) error {
