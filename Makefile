@@ -107,7 +107,7 @@ bench: ## bundles built beside crane, skopeo and tar with pigz, and beside what 
 bench-deploy: build ## a cluster of three control planes: eggo-tui deploy beside a careful script of the same steps (root)
 	go run ./test/bench/cmd/deploy
 
-cis: ## kube-bench, the CIS benchmark, on the nodes of the lab's cluster, which is installed if there is none (root)
+cis: ## kube-bench, the CIS benchmark, on the nodes of the lab's cluster, which is installed if there is none: DRIVER=kubeadm (root; docs/security.md)
 	go run ./test/cis
 
 conformance: ## upstream's conformance tests against the lab's cluster, which is installed if there is none: FOCUS=upgrade, RERUN=failed, DRIVER=kubeadm (root; docs/conformance.md)

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/shell"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
+	"github.com/eggo-k8s/eggo/test/lab"
 )
 
 // benchmark is the newest that kube-bench has.
@@ -25,23 +27,41 @@ var config []byte
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := start(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "cis:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // the one deferred call was made above
 	}
 }
 
-func run(ctx context.Context) error {
+// start takes the driver from the environment, where make puts what is set on its command line.
+func start(ctx context.Context) error {
+	table := flag.Bool("table", false, "write the table of the records into docs/security.md, and run nothing")
+	kubernetes := flag.String("kubernetes", "", "the version whose records the table is of (default the bundle's)")
+	flag.Parse()
 	root, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	s, err := stand.New(root, filepath.Join(root, "bin", "cis"), os.Stdout)
+	dir := filepath.Join(root, "bin", "cis")
+	if *table {
+		return tables(root, dir, *kubernetes)
+	}
+	return run(ctx, root, dir, os.Getenv("DRIVER"))
+}
+
+// run checks the nodes of the lab's cluster. Each lab has a directory of its own beneath dir, and each driver a record
+// there.
+func run(ctx context.Context, root, dir, driver string) error {
+	l, err := lab.Open(lab.Options{})
 	if err != nil {
 		return err
 	}
-	nodes, err := cluster(ctx, s)
+	s, err := stand.New(root, filepath.Join(dir, l.Name()), os.Stdout)
+	if err != nil {
+		return err
+	}
+	c, err := s.Take(ctx, "cis", driver, []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "n"}})
 	if err != nil {
 		return err
 	}
@@ -49,19 +69,19 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var all []Check
-	for _, n := range nodes {
+	r := &Record{Kubernetes: c.Kubernetes, Driver: c.Driver, Benchmark: benchmark}
+	for _, n := range c.Nodes {
 		s.Say("kube-bench on %s", n)
 		checks, err := bench(ctx, s, n, archive)
 		if err != nil {
 			return err
 		}
-		all = append(all, checks...)
+		r.Checks = append(r.Checks, checks...)
 	}
-	if err := report(os.Stdout, all); err != nil {
+	if err := errors.Join(r.save(dir), report(os.Stdout, r)); err != nil {
 		return err
 	}
-	if bad := refused(all); len(bad) > 0 {
+	if bad := refused(r); len(bad) > 0 {
 		return fmt.Errorf("%d checks fail and are not accepted (docs/security.md)", len(bad))
 	}
 	return nil
@@ -96,41 +116,6 @@ func pack(ctx context.Context, s *stand.Stand) ([]byte, error) {
 		return nil, err
 	}
 	return exec.CommandContext(ctx, "tar", "-C", to, "-cz", ".").Output()
-}
-
-// cluster gives the nodes of the lab's cluster, which is installed if there is none.
-func cluster(ctx context.Context, s *stand.Stand) ([]string, error) {
-	if out, err := s.Kubectl(ctx, "get", "nodes", "-o", "name"); err == nil {
-		s.Say("taking the cluster that runs in the lab")
-		return names(out), nil
-	}
-	if err := s.Build(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.PackFromAnywhere(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.Lab.Up(ctx, 2); err != nil {
-		return nil, err
-	}
-	file, err := s.Deploy("deploy.yaml", "cis", []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "n"}})
-	if err != nil {
-		return nil, err
-	}
-	if code, err := s.Eggo(ctx, "deploy", "-f", file); err != nil || code != 0 {
-		return nil, errors.Join(err, fmt.Errorf("deploy ended with %d", code))
-	}
-	out, err := s.Kubectl(ctx, "get", "nodes", "-o", "name")
-	return names(out), err
-}
-
-// names are those of Nodes as kubectl lists them.
-func names(list string) []string {
-	var out []string
-	for word := range strings.FieldsSeq(list) {
-		out = append(out, strings.TrimPrefix(word, "node/"))
-	}
-	return out
 }
 
 // script runs kube-bench on a node.

@@ -11,15 +11,20 @@ import (
 
 // Check is one of the benchmark on one node.
 type Check struct {
-	Node, Target   string // n1, master
-	ID, Text, Says string // 1.1.12, …, PASS
-	Value          string // what kube-bench found
+	Node   string `json:"node"`   // n1
+	Target string `json:"target"` // master
+	ID     string `json:"id"`     // 1.1.12
+	Text   string `json:"text"`
+	Says   string `json:"says"`            // PASS
+	Value  string `json:"value,omitempty"` // what kube-bench found
 }
 
 // The words of kube-bench.
 const (
+	pass = "PASS"
 	fail = "FAIL"
 	warn = "WARN"
+	info = "INFO"
 )
 
 // parse reads what kube-bench prints with --json.
@@ -55,54 +60,54 @@ func parse(node string, data []byte) ([]Check, error) {
 	return out, nil
 }
 
-// accepted are the checks that may fail, with the reason; docs/security.md has the same table.
-func accepted() map[string]string {
-	return map[string]string{
-		"5.1.1": "only system:masters has cluster-admin; the check's script needs bash as /bin/sh",
-		"5.1.3": "roles of Kubernetes itself have wildcards; the check's script needs jq",
-		"5.1.5": "Kubernetes creates the default accounts, and no role is bound to them; the check's script needs jq",
-		"5.1.6": "flannel and CoreDNS call the API server with their tokens; the check's script needs jq",
-	}
-}
-
-// refused are the checks that fail and are not accepted.
-func refused(all []Check) []Check {
-	return slices.DeleteFunc(slices.Clone(all), func(c Check) bool {
-		_, ok := accepted()[c.ID]
+// refused are the checks that fail and are not accepted for the driver.
+func refused(r *Record) []Check {
+	return slices.DeleteFunc(slices.Clone(r.Checks), func(c Check) bool {
+		_, ok := acceptedFor(r.Driver, c.ID)
 		return c.Says != fail || ok
 	})
 }
 
+// count is how many checks of a target came to what on a node.
+type count struct {
+	node, target string
+	says         map[string]int
+}
+
+// counts are those of a record, in the order of its checks.
+func counts(r *Record) []count {
+	var out []count
+	for _, c := range r.Checks {
+		i := slices.IndexFunc(out, func(n count) bool { return n.node == c.Node && n.target == c.Target })
+		if i < 0 {
+			i = len(out)
+			out = append(out, count{c.Node, c.Target, map[string]int{}})
+		}
+		out[i].says[c.Says]++
+	}
+	return out
+}
+
 // report prints totals for each node and target, then what failed, then what a person has to judge.
-func report(w io.Writer, all []Check) error {
+func report(w io.Writer, r *Record) error {
+	fmt.Fprintf(w, "Kubernetes %s by the driver %s, %s\n\n", r.Kubernetes, r.Driver, r.Benchmark)
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tTARGET\tPASS\tFAIL\tWARN\tINFO")
-	type place struct{ node, target string }
-	var order []place
-	counts := map[place]map[string]int{}
-	for _, c := range all {
-		p := place{c.Node, c.Target}
-		if counts[p] == nil {
-			counts[p] = map[string]int{}
-			order = append(order, p)
-		}
-		counts[p][c.Says]++
-	}
-	for _, p := range order {
-		n := counts[p]
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\n", p.node, p.target, n["PASS"], n[fail], n[warn], n["INFO"])
+	for _, c := range counts(r) {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\n", c.node, c.target, c.says[pass], c.says[fail], c.says[warn],
+			c.says[info])
 	}
 	fmt.Fprintln(t)
 	for _, says := range []string{fail, warn} {
-		for _, c := range all {
+		for _, c := range r.Checks {
 			if c.Says != says {
 				continue
 			}
 			note := ""
 			if says == fail {
 				note = "NOT ACCEPTED: " + c.Value
-				if why, ok := accepted()[c.ID]; ok {
-					note = "accepted: " + why
+				if a, ok := acceptedFor(r.Driver, c.ID); ok {
+					note = "accepted: " + plain(a.why)
 				}
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", says, c.Node, c.ID, c.Text, note)

@@ -81,8 +81,9 @@ func tables(root, dir, kubernetes string) error {
 		}
 	}
 	docs := filepath.Join(root, "docs")
-	return errors.Join(writePage(filepath.Join(docs, "conformance.md"), records, english(), false),
-		writePage(filepath.Join(docs, "zh", "conformance.md"), records, chinese(), true))
+	return errors.Join(
+		stand.WriteTable(filepath.Join(docs, "conformance.md"), program, table(records, english(), false)),
+		stand.WriteTable(filepath.Join(docs, "zh", "conformance.md"), program, table(records, chinese(), true)))
 }
 
 // conform runs the tests.
@@ -103,7 +104,7 @@ func conform(ctx context.Context, root, dir string, o options) error {
 	if err != nil {
 		return err
 	}
-	u, err := build(ctx, s, c.kubernetes)
+	u, err := build(ctx, s, c.Kubernetes)
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func conform(ctx context.Context, root, dir string, o options) error {
 	if err != nil {
 		return err
 	}
-	record, err := open(dir, c.driver, c.kubernetes)
+	record, err := open(dir, c.Driver, c.Kubernetes)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func conform(ctx context.Context, root, dir string, o options) error {
 	if err != nil {
 		return err
 	}
-	s.Say("Kubernetes %s by the driver %s: %d tests, %d of them chosen, %d to run", c.kubernetes, c.driver, len(all),
+	s.Say("Kubernetes %s by the driver %s: %d tests, %d of them chosen, %d to run", c.Kubernetes, c.Driver, len(all),
 		len(chosen), len(tests))
 	if len(tests) > 0 {
 		if err := c.images(ctx, u); err != nil {

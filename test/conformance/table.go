@@ -2,10 +2,11 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
 
 // count of the tests of a SIG.
@@ -127,49 +128,8 @@ func details(b *strings.Builder, records []*Record, state State, title string, w
 	}
 }
 
-// longCell is how much of a message is shown.
-const longCell = 240
-
 // cell is a text that does not leave its cell of a table.
-func cell(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' {
-			return ' '
-		}
-		return r
-	}, strings.ReplaceAll(text, "`", "'"))
-	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
-	if r := []rune(text); len(r) > longCell {
-		text = string(r[:longCell]) + "…"
-	}
-	return "`" + text + "`"
-}
+func cell(text string) string { return "`" + stand.Cell(strings.ReplaceAll(text, "`", "'")) + "`" }
 
-// The table of a page is between these lines.
-const (
-	tableBegin = "<!-- table of test/conformance -->\n"
-	tableEnd   = "<!-- end of the table -->\n"
-)
-
-// inPage is a page with another table.
-func inPage(page, table string) (string, error) {
-	before, rest, ok := strings.Cut(page, tableBegin)
-	_, after, ok2 := strings.Cut(rest, tableEnd)
-	if !ok || !ok2 {
-		return "", fmt.Errorf("the page has no place for the table: %q and %q", tableBegin, tableEnd)
-	}
-	return before + tableBegin + "\n" + table + "\n" + tableEnd + after, nil
-}
-
-// writePage writes the table of records into a page.
-func writePage(file string, records []*Record, w words, zh bool) error {
-	page, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	text, err := inPage(string(page), table(records, w, zh))
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return os.WriteFile(file, []byte(text), 0o644)
-}
+// program is what the pages call this command.
+const program = "test/conformance"
