@@ -206,6 +206,19 @@ func (v *server) idle(nodes ...string) {
 	}
 }
 
+// gone waits until the server has no cluster any more.
+func (v *server) gone() {
+	v.t.Helper()
+	must(v.t, "the end", stand.Until(v.t.Context(), 10*time.Minute, "the cluster is gone", func(context.Context) error {
+		var list struct{ Clusters []seen }
+		v.call("GET", "/clusters", nil, 200, &list)
+		if len(list.Clusters) > 0 {
+			return fmt.Errorf("%+v", list)
+		}
+		return nil
+	}))
+}
+
 // TestServer: a cluster's life by REST. The server is killed in every state that lasts, and what it was is so
 // afterwards; the command line works on the same cluster; what the rules forbid is refused; nothing is left.
 func TestServer(t *testing.T) {
@@ -290,13 +303,6 @@ func TestServer(t *testing.T) {
 	v.call("DELETE", "/clusters/rest?purge=true", nil, 202, nil)
 	v.changing("rest")
 	v.killedIn("rest", "Destroy")
-	must(t, "the end", stand.Until(t.Context(), 10*time.Minute, "the cluster is gone", func(context.Context) error {
-		var list struct{ Clusters []seen }
-		v.call("GET", "/clusters", nil, 200, &list)
-		if len(list.Clusters) > 0 {
-			return fmt.Errorf("%+v", list)
-		}
-		return nil
-	}))
+	v.gone()
 	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 3) })
 }
