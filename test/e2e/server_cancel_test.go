@@ -50,32 +50,33 @@ func (v *server) canceledIn(name, phase string, others int, nodes ...string) {
 // the state directory, and beside it by a kubeconfig alone.
 func TestServerCancels(t *testing.T) {
 	full(t)
-	s := newLab(t, 2)
-	before := untouched(t, s, 2)
+	s := newLab(t, 3)
+	before := untouched(t, s, 3)
 	v := atWork(t, s)
 	key, err := os.ReadFile(s.Lab.IdentityFile())
 	must(t, "key", err)
 	known, err := os.ReadFile(s.Lab.KnownHosts())
 	must(t, "known hosts", err)
+	node := func(name string, roles ...string) map[string]any {
+		return map[string]any{"name": name, "address": address(t, s, name), "roles": roles}
+	}
 	v.call("POST", "/clusters", map[string]any{"name": "again", "server_address": "192.0.2.250",
 		"domain": "cluster.local", "ssh": map[string]any{"user": "root", "key": string(key),
 			"known_hosts": string(known)},
 		"bundles": map[string]any{runtime.GOARCH: s.Bundle},
-		"nodes": []any{
-			map[string]any{"name": "n1", "address": address(t, s, "n1"), "roles": []string{"controlplane", "etcd"}},
-			map[string]any{"name": "n2", "address": address(t, s, "n2"), "roles": []string{"worker"}}},
+		"nodes":         []any{node("n1", "controlplane", "etcd"), node("n2", "worker"), node("n3", "worker")},
 		"load_balancer": map[string]any{"name": "n2", "address": address(t, s, "n2")},
 		"options":       map[string]any{"allow_unsigned": true}}, http.StatusAccepted, nil)
 	for i, phase := range []string{plan.PhasePreflight, plan.PhaseInfra, plan.PhaseEtcd, plan.PhaseControl,
 		plan.PhaseBalancer, plan.PhaseBootstrap, plan.PhaseAddons, plan.PhaseCheck} {
-		v.canceledIn("again", phase, i, "n1", "n2")
+		v.canceledIn("again", phase, i, "n1", "n2", "n3")
 		v.call("POST", "/clusters/again/continue", nil, http.StatusAccepted, nil)
 	}
 	v.awaits("again", "Running", 15*time.Minute)
 	s.Admin = "n1"
 	must(t, "workload", s.StartWorkload(t.Context()))
-	must(t, "use", s.Works(t.Context(), 2))
-	nothingHalfDone(t, s, 2)
+	must(t, "use", s.Works(t.Context(), 3))
+	nothingHalfDone(t, s, 3)
 
 	s.Say("== forgotten, and imported")
 	v.call("DELETE", "/clusters/again?machines=keep", nil, http.StatusOK, nil)
@@ -100,5 +101,5 @@ func TestServerCancels(t *testing.T) {
 	s.Say("== what was imported is deleted")
 	v.call("DELETE", "/clusters/again?purge=true", nil, http.StatusAccepted, nil)
 	v.gone()
-	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 2) })
+	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 3) })
 }
