@@ -63,7 +63,7 @@ func TestServerCancels(t *testing.T) {
 	v.call("POST", "/clusters", map[string]any{"name": "again", "server_address": "192.0.2.250",
 		"domain": "cluster.local", "ssh": map[string]any{"user": "root", "key": string(key),
 			"known_hosts": string(known)},
-		"bundles": map[string]any{runtime.GOARCH: s.Bundle},
+		"bundles":       map[string]any{runtime.GOARCH: s.Bundle},
 		"nodes":         []any{node("n1", "controlplane", "etcd"), node("n2", "worker"), node("n3", "worker")},
 		"load_balancer": map[string]any{"name": "n2", "address": address(t, s, "n2")},
 		"options":       map[string]any{"allow_unsigned": true}}, http.StatusAccepted, nil)
