@@ -104,8 +104,8 @@ bench: ## bundles built beside crane, skopeo and tar with pigz, and beside what 
 	go run ./test/bench/cmd/server
 	@if [ "$$(id -u)" = 0 ]; then $(MAKE) bench-deploy; else echo "bench-deploy is left out: it needs root"; fi
 
-bench-deploy: build ## a cluster of three control planes: eggo-tui deploy beside a careful script of the same steps (root)
-	go run ./test/bench/cmd/deploy
+bench-deploy: build ## a cluster of three control planes: eggo-tui deploy with both drivers, beside a careful script of the same steps and kubeadm by hand: WAYS=kubeadm,eggo-kubeadm ROUNDS=3 (root; docs/bench.md)
+	go run ./test/bench/cmd/deploy $(WAYS:%=-ways %) $(ROUNDS:%=-rounds %)
 
 cis: ## kube-bench, the CIS benchmark, on the nodes of the lab's cluster, which is installed if there is none: DRIVER=kubeadm (root; docs/security.md)
 	go run ./test/cis

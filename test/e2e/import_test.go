@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,13 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/shell"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
-
-//go:embed testdata/byhand.sh
-var byHandScript string
 
 // What kubeadm init and join are told, so that no output has to be read.
 const (
@@ -37,20 +32,8 @@ func send(t *testing.T, s *stand.Stand, node, line, text string) {
 // byHand makes the nodes ready for kubeadm with what the stand's bundle has.
 func byHand(t *testing.T, s *stand.Stand, nodes ...string) {
 	t.Helper()
-	a, err := bundle.Open(s.Bundle)
+	pause, packages, err := stand.ByHand(s.Bundle)
 	must(t, "bundle", err)
-	m := a.Manifest()
-	pause, packages := "", []string{}
-	for _, im := range m.Images {
-		if strings.Contains(im.Name, "/pause:") {
-			pause = im.Name
-		}
-	}
-	for _, p := range m.Install {
-		if slices.Contains(p.Roles, bundle.ControlPlane) {
-			packages = append(packages, p.Name)
-		}
-	}
 	for _, n := range nodes {
 		s.Say("%s is made ready by hand", n)
 		f, err := os.Open(s.Bundle)
@@ -60,7 +43,7 @@ func byHand(t *testing.T, s *stand.Stand, nodes ...string) {
 		out, err := c.CombinedOutput()
 		_ = f.Close()
 		must(t, n+": "+string(out), err)
-		send(t, s, n, "PAUSE="+shell.Quote(pause)+" sh -s "+shell.QuoteAll(packages), byHandScript)
+		send(t, s, n, "PAUSE="+shell.Quote(pause)+" sh -s "+shell.QuoteAll(packages), stand.ByHandScript)
 	}
 }
 

@@ -1,6 +1,7 @@
 // Command deploy times how a cluster of three control planes and two workers comes up on machines of the lab: by
-// eggo-tui deploy, and by a careful script of the same steps (test/bench/careful), in turns, each on machines that were
-// just booted. It asserts nothing. Run it as root at the root of the repository: "make bench-deploy".
+// eggo-tui deploy with each driver, by a careful script of the steps of the binary driver, and by kubeadm by hand
+// (test/bench/careful), in turns, each on machines that were just booted. It asserts nothing. Run it as root at the root
+// of the repository: "make bench-deploy".
 package main
 
 import (
@@ -13,7 +14,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,6 +24,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
+	"github.com/eggo-k8s/eggo/test/lab/upstream"
 )
 
 func main() {
@@ -46,41 +47,47 @@ func shape() []stand.Node {
 
 type bench struct {
 	*stand.Stand
-	dir, contents, coredns string
-}
-
-// way is one way to a cluster; it gives how long it took and where the time went.
-type way struct {
-	name string
-	up   func(context.Context) (time.Duration, string, error)
-	took []time.Duration
-	told string // of the fastest round
+	dir, kubernetes, coredns string
+	kubeadm                  string            // the bundle that has what kubeadm asks for
+	contents                 map[string]string // of the bundle of each driver, unpacked
+	hand                     struct {
+		pause    string // the image of sandboxes
+		packages []string
+	} // what who installs by hand is told
 }
 
 func run(ctx context.Context, args []string) (err error) {
 	f := flag.NewFlagSet("deploy", flag.ContinueOnError)
 	rounds := f.Int("rounds", 2, "of each way")
+	which := f.String("ways", strings.Join(names(), ","), "which ways, separated by commas")
 	dir := f.String("dir", filepath.Join("bin", "bench-deploy"), "for what is made")
 	if err := f.Parse(args); err != nil {
 		return err
+	}
+	b := &bench{}
+	ways, err := choose(b.all(), *which)
+	if err != nil {
+		return err
+	}
+	if *rounds < 1 {
+		return fmt.Errorf("-rounds=%d: must be 1 or more", *rounds)
 	}
 	root, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	b := &bench{}
 	if b.dir, err = filepath.Abs(*dir); err != nil {
 		return err
 	}
 	if b.Stand, err = stand.New(root, b.dir, os.Stderr); err != nil {
 		return err
 	}
-	if err := b.prepare(ctx); err != nil {
+	if err := b.prepare(ctx, ways); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Lab.Down(context.WithoutCancel(ctx), true)) }()
-	ways := []*way{{name: "careful script", up: b.script}, {name: "eggo-tui deploy", up: b.eggo}}
 	before := load()
+	defer func() { tell(os.Stdout, ways, before, load()) }() // what was measured, even if a later round fails
 	for range *rounds {
 		for _, w := range ways {
 			if err := b.round(ctx, w); err != nil {
@@ -88,22 +95,35 @@ func run(ctx context.Context, args []string) (err error) {
 			}
 		}
 	}
-	tell(ways, before)
 	return nil
 }
 
-// prepare makes all that both ways have before their clocks start: programs, the bundle, and the bundle unpacked for
-// the script.
-func (b *bench) prepare(ctx context.Context) error {
-	if err := errors.Join(b.Build(ctx), b.Pack(ctx)); err != nil {
+// prepare makes all that the ways have before their clocks start: programs, the bundles of the drivers, and these
+// unpacked for the scripts.
+func (b *bench) prepare(ctx context.Context, ways []*way) error {
+	if err := b.Build(ctx); err != nil {
 		return err
 	}
-	b.contents = filepath.Join(b.dir, "contents")
-	if err := errors.Join(os.RemoveAll(b.contents), os.MkdirAll(b.contents, 0o755)); err != nil {
+	spec, err := upstream.LoadSpec("")
+	if err != nil {
 		return err
 	}
-	if err := b.Command(ctx, "tar", "-xzf", b.Bundle, "-C", b.contents).Run(); err != nil {
-		return err
+	b.kubernetes, b.contents = spec.Kubernetes, map[string]string{}
+	if uses(ways, stand.Binary) {
+		if err := errors.Join(b.Pack(ctx), b.unpack(ctx, stand.Binary, b.Bundle)); err != nil {
+			return err
+		}
+	}
+	if uses(ways, stand.Kubeadm) {
+		if b.kubeadm, err = b.PackKubeadm(ctx, b.kubernetes); err != nil {
+			return err
+		}
+		if b.hand.pause, b.hand.packages, err = stand.ByHand(b.kubeadm); err != nil {
+			return err
+		}
+		if err := b.unpack(ctx, stand.Kubeadm, b.kubeadm); err != nil {
+			return err
+		}
 	}
 	text, err := assets.CoreDNS(assets.CoreDNSParams{Image: "registry.k8s.io/coredns/coredns:v1.12.1",
 		Domain: "cluster.local", Address: "10.32.0.10", Replicas: 2})
@@ -112,6 +132,16 @@ func (b *bench) prepare(ctx context.Context) error {
 	}
 	b.coredns = filepath.Join(b.dir, "coredns.yaml")
 	return os.WriteFile(b.coredns, text, 0o600)
+}
+
+// unpack unpacks the bundle of a driver.
+func (b *bench) unpack(ctx context.Context, driver, bundle string) error {
+	to := filepath.Join(b.dir, "contents-"+driver)
+	b.contents[driver] = to
+	if err := errors.Join(os.RemoveAll(to), os.MkdirAll(to, 0o755)); err != nil {
+		return err
+	}
+	return b.Command(ctx, "tar", "-xzf", bundle, "-C", to).Run()
 }
 
 // round boots fresh machines and takes one way.
@@ -135,7 +165,8 @@ func (b *bench) round(ctx context.Context, w *way) error {
 	return nil
 }
 
-func (b *bench) script(ctx context.Context) (time.Duration, string, error) {
+// script runs one of test/bench/careful, with more in its environment.
+func (b *bench) script(ctx context.Context, name, driver string, env ...string) (time.Duration, string, error) {
 	work := filepath.Join(b.dir, "by-hand")
 	if err := os.RemoveAll(work); err != nil {
 		return 0, "", err
@@ -152,10 +183,9 @@ func (b *bench) script(ctx context.Context) (time.Duration, string, error) {
 			workers = append(workers, n.Name+"="+ip)
 		}
 	}
-	c := exec.CommandContext(ctx, filepath.Join(b.Root, "test", "bench", "careful", "cluster-up.sh"))
-	c.Env = append(os.Environ(), "CONTENTS="+b.contents, "SSH_CONFIG="+b.Lab.SSHConfig(), "WORK="+work,
-		"COREDNS="+b.coredns,
-		"CONTROL_PLANES="+strings.Join(masters, " "), "WORKERS="+strings.Join(workers, " "))
+	c := exec.CommandContext(ctx, filepath.Join(b.Root, "test", "bench", "careful", name))
+	c.Env = append(append(os.Environ(), "CONTENTS="+b.contents[driver], "SSH_CONFIG="+b.Lab.SSHConfig(), "WORK="+work,
+		"CONTROL_PLANES="+strings.Join(masters, " "), "WORKERS="+strings.Join(workers, " ")), env...)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -174,11 +204,43 @@ func (b *bench) script(ctx context.Context) (time.Duration, string, error) {
 	return time.Since(began), told.String(), err
 }
 
-func (b *bench) eggo(ctx context.Context) (time.Duration, string, error) {
+// services is the careful script of the binary driver's steps.
+func (b *bench) services(ctx context.Context) (time.Duration, string, error) {
+	return b.script(ctx, "cluster-up.sh", stand.Binary, "COREDNS="+b.coredns)
+}
+
+// pods is kubeadm by hand.
+func (b *bench) pods(ctx context.Context) (time.Duration, string, error) {
+	return b.script(ctx, "kubeadm-up.sh", stand.Kubeadm, "KUBERNETES="+b.kubernetes, "PAUSE="+b.hand.pause,
+		"PACKAGES="+strings.Join(b.hand.packages, " "),
+		"NODE_SCRIPT="+filepath.Join(b.Root, "test", "e2e", "stand", "byhand.sh"))
+}
+
+// binary is eggo-tui deploy.
+func (b *bench) binary(ctx context.Context) (time.Duration, string, error) {
 	file, err := b.Deploy("deploy.yaml", cluster, shape())
 	if err != nil {
 		return 0, "", err
 	}
+	return b.deploy(ctx, file)
+}
+
+// static is eggo-tui deploy with the kubeadm driver.
+func (b *bench) static(ctx context.Context) (time.Duration, string, error) {
+	other := *b.Stand // of the other bundle
+	other.Bundle = b.kubeadm
+	file, err := other.Deploy("deploy.yaml", cluster, shape())
+	if err != nil {
+		return 0, "", err
+	}
+	if file, err = other.ByKubeadm(file, "kubeadm.yaml"); err != nil {
+		return 0, "", err
+	}
+	return b.deploy(ctx, file)
+}
+
+// deploy runs eggo-tui deploy.
+func (b *bench) deploy(ctx context.Context, file string) (time.Duration, string, error) {
 	began := time.Now()
 	got, err := b.Try(ctx, "", "deploy", "-f", file)
 	took := time.Since(began)
@@ -197,26 +259,6 @@ func (b *bench) eggo(ctx context.Context) (time.Duration, string, error) {
 		state.Apply(r)
 	}
 	return took, report.TimingTable(state, i18n.NewPrinter(i18n.English)), nil
-}
-
-func tell(ways []*way, before string) {
-	fmt.Printf("# A cluster of three control planes and two workers, measured\n\n%s, %d cores, %s; at the "+
-		"beginning: %s, at the end: %s.\n\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"),
-		runtime.NumCPU(), runtime.Version(), before, load())
-	fmt.Println("| way | rounds | least s | all s | x script |\n|---|--:|--:|---|--:|")
-	base := slices.Min(ways[0].took)
-	for _, w := range ways {
-		var all []string
-		for _, t := range w.took {
-			all = append(all, fmt.Sprintf("%.1f", t.Seconds()))
-		}
-		least := slices.Min(w.took)
-		fmt.Printf("| %s | %d | %.1f | %s | %.2f |\n", w.name, len(w.took), least.Seconds(), strings.Join(all, ", "),
-			float64(least)/float64(base))
-	}
-	for _, w := range ways {
-		fmt.Printf("\n## Time per phase: %s\n\n%s", w.name, w.told)
-	}
 }
 
 func load() string {
