@@ -24,6 +24,7 @@ import (
 // without a terminal that dies. The second's terminal is closed. The third's is stopped with Ctrl-S until the install
 // has ended, and shows the rest when it flows again.
 func TestNoFrontEndEndsARun(t *testing.T) {
+	full(t)
 	s := newLab(t, 3)
 	files := map[string]string{}
 	for i, cluster := range []string{"dead", "closed", "stopped"} {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -53,20 +52,8 @@ func TestServerCancels(t *testing.T) {
 	s := newLab(t, 3)
 	before := untouched(t, s, 3)
 	v := atWork(t, s)
-	key, err := os.ReadFile(s.Lab.IdentityFile())
-	must(t, "key", err)
-	known, err := os.ReadFile(s.Lab.KnownHosts())
-	must(t, "known hosts", err)
-	node := func(name string, roles ...string) map[string]any {
-		return map[string]any{"name": name, "address": address(t, s, name), "roles": roles}
-	}
-	v.call("POST", "/clusters", map[string]any{"name": "again", "server_address": "192.0.2.250",
-		"domain": "cluster.local", "ssh": map[string]any{"user": "root", "key": string(key),
-			"known_hosts": string(known)},
-		"bundles":       map[string]any{runtime.GOARCH: s.Bundle},
-		"nodes":         []any{node("n1", "controlplane", "etcd"), node("n2", "worker"), node("n3", "worker")},
-		"load_balancer": map[string]any{"name": "n2", "address": address(t, s, "n2")},
-		"options":       map[string]any{"allow_unsigned": true}}, http.StatusAccepted, nil)
+	v.create("again", []any{v.node("n1", "controlplane", "etcd"), v.node("n2", "worker"), v.node("n3", "worker")},
+		map[string]any{"load_balancer": map[string]any{"name": "n2", "address": address(t, s, "n2")}})
 	for i, phase := range []string{plan.PhasePreflight, plan.PhaseInfra, plan.PhaseEtcd, plan.PhaseControl,
 		plan.PhaseBalancer, plan.PhaseBootstrap, plan.PhaseAddons, plan.PhaseCheck} {
 		v.canceledIn("again", phase, i, "n1", "n2", "n3")

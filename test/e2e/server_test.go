@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -30,16 +31,17 @@ type server struct {
 	address string
 	data    string
 	token   string
+	args    []string // more of serve
 	client  *http.Client
 	process *exec.Cmd
 }
 
 // atWork starts a server on the stand's state directory, and sets it up.
-func atWork(t *testing.T, s *stand.Stand) *server {
+func atWork(t *testing.T, s *stand.Stand, args ...string) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, "port", err)
-	v := &server{Stand: s, t: t, address: l.Addr().String(), data: t.TempDir()}
+	v := &server{Stand: s, t: t, address: l.Addr().String(), data: t.TempDir(), args: args}
 	must(t, "port", l.Close())
 	v.start()
 	t.Cleanup(v.kill)
@@ -62,8 +64,8 @@ func (v *server) start() {
 	out, err := os.OpenFile(filepath.Join(v.data, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	must(v.t, "log", err)
 	defer out.Close()
-	v.process = exec.Command(v.Program("eggo-server"), "serve", "--listen", v.address, "--data-dir", v.data,
-		"--state-dir", v.State())
+	v.process = exec.Command(v.Program("eggo-server"), append([]string{"serve", "--listen", v.address, "--data-dir",
+		v.data, "--state-dir", v.State()}, v.args...)...)
 	v.process.Stdout, v.process.Stderr = out, out
 	must(v.t, "eggo-server", v.process.Start())
 	must(v.t, "eggo-server", stand.Until(v.t.Context(), time.Minute, "the server answers",
@@ -206,6 +208,43 @@ func (v *server) idle(nodes ...string) {
 	}
 }
 
+// create begins a cluster of these nodes.
+func (v *server) create(name string, nodes []any, more map[string]any) {
+	v.t.Helper()
+	key, err := os.ReadFile(v.Lab.IdentityFile())
+	must(v.t, "key", err)
+	known, err := os.ReadFile(v.Lab.KnownHosts())
+	must(v.t, "known hosts", err)
+	body := map[string]any{"name": name, "server_address": "192.0.2.250", "domain": "cluster.local",
+		"ssh":     map[string]any{"user": "root", "key": string(key), "known_hosts": string(known)},
+		"bundles": map[string]any{runtime.GOARCH: v.Bundle}, "nodes": nodes,
+		"options": map[string]any{"allow_unsigned": true}}
+	maps.Copy(body, more)
+	v.call("POST", "/clusters", body, http.StatusAccepted, nil)
+}
+
+// node is one as a request has it.
+func (v *server) node(name string, roles ...string) map[string]any {
+	return map[string]any{"name": name, "address": address(v.t, v.Stand, name), "roles": roles}
+}
+
+// TestServerKilled: the server is killed while it creates a cluster, and while the cluster runs.
+func TestServerKilled(t *testing.T) {
+	s := newLab(t, 1)
+	before := untouched(t, s, 1)
+	v := atWork(t, s, "--shared-roles")
+	v.create("one", []any{v.node("n1", "controlplane", "etcd", "worker")}, nil)
+	v.changing("one")
+	v.killedIn("one", "Creating")
+	v.awaits("one", "Running", 15*time.Minute)
+	v.killedIn("one", "Running", "Connecting")
+	v.awaits("one", "Running", time.Minute)
+	nothingHalfDone(t, s, 1)
+	v.call("DELETE", "/clusters/one?purge=true", nil, http.StatusAccepted, nil)
+	v.gone()
+	same(t, before, func() []lab.Snapshot { return snapshots(t, s, 1) })
+}
+
 // gone waits until the server has no cluster any more.
 func (v *server) gone() {
 	v.t.Helper()
@@ -228,20 +267,11 @@ func TestServer(t *testing.T) {
 	v := atWork(t, s)
 	key, err := os.ReadFile(s.Lab.IdentityFile())
 	must(t, "key", err)
-	known, err := os.ReadFile(s.Lab.KnownHosts())
-	must(t, "known hosts", err)
-	node := func(name string, roles ...string) map[string]any {
-		return map[string]any{"name": name, "address": address(t, s, name), "roles": roles}
-	}
-	two := []any{node("n1", "controlplane", "etcd"), node("n2", "worker")}
-	three := append(two[:2:2], node("n3", "worker"))
+	two := []any{v.node("n1", "controlplane", "etcd"), v.node("n2", "worker")}
+	three := append(two[:2:2], v.node("n3", "worker"))
 
 	s.Say("== create")
-	v.call("POST", "/clusters", map[string]any{"name": "rest", "server_address": "192.0.2.250",
-		"domain": "cluster.local", "ssh": map[string]any{"user": "root", "key": string(key),
-			"known_hosts": string(known)},
-		"bundles": map[string]any{runtime.GOARCH: s.Bundle}, "nodes": two,
-		"options": map[string]any{"allow_unsigned": true}}, 202, nil)
+	v.create("rest", two, nil)
 	v.changing("rest")
 	v.killedIn("rest", "Creating")
 	if got := try(t, s, 11, "deploy", "--id", "rest"); got.Has("lock.cluster-held") != nil {
@@ -260,8 +290,8 @@ func TestServer(t *testing.T) {
 	v.awaits("rest", "Running", 15*time.Minute)
 	must(t, "workload", s.StartWorkload(t.Context()))
 	must(t, "use", s.Works(t.Context(), 3))
-	v.call("PUT", "/clusters/rest", map[string]any{"nodes": []any{node("n1", "controlplane"), node("n2", "worker"),
-		node("n3", "worker")}}, 422, nil)
+	v.call("PUT", "/clusters/rest", map[string]any{"nodes": []any{v.node("n1", "controlplane"), v.node("n2", "worker"),
+		v.node("n3", "worker")}}, 422, nil)
 	try(t, s, 0, "status", "--id", "rest")
 
 	s.Say("== its API server is off")
