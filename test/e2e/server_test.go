@@ -47,14 +47,7 @@ func atWork(t *testing.T, s *stand.Stand, args ...string) *server {
 	t.Cleanup(v.kill)
 	setup, err := os.ReadFile(filepath.Join(v.data, "setup-token"))
 	must(t, "setup token", err)
-	var who struct{ Token string }
-	cookie := v.call("POST", "/setup", map[string]any{"token": strings.TrimSpace(string(setup)), "name": "ann",
-		"password": "a long enough passphrase"}, 200, nil).Get("Set-Cookie")
-	cookie, _, _ = strings.Cut(cookie, ";")
-	v.token = "cookie " + cookie
-	v.call("POST", "/tokens", map[string]any{"name": "e2e", "role": "admin",
-		"ends": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)}, 201, &who)
-	v.token = who.Token
+	v.setUp(string(setup))
 	return v
 }
 
@@ -68,14 +61,20 @@ func (v *server) start() {
 		v.data, "--state-dir", v.State()}, v.args...)...)
 	v.process.Stdout, v.process.Stderr = out, out
 	must(v.t, "eggo-server", v.process.Start())
+	v.answers(func(context.Context) ([]byte, error) { return os.ReadFile(filepath.Join(v.data, "tls", "ca.crt")) })
+}
+
+// answers waits until the server answers, whose CA is read by ca.
+func (v *server) answers(ca func(context.Context) ([]byte, error)) {
+	v.t.Helper()
 	must(v.t, "eggo-server", stand.Until(v.t.Context(), time.Minute, "the server answers",
 		func(ctx context.Context) error {
-			ca, err := os.ReadFile(filepath.Join(v.data, "tls", "ca.crt"))
+			pem, err := ca(ctx)
 			if err != nil {
 				return err
 			}
 			roots := x509.NewCertPool()
-			roots.AppendCertsFromPEM(ca)
+			roots.AppendCertsFromPEM(pem)
 			v.client = &http.Client{Timeout: time.Minute,
 				Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
 			q, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+v.address+"/readyz", nil)
@@ -88,6 +87,19 @@ func (v *server) start() {
 			}
 			return err
 		}))
+}
+
+// setUp creates the administrator, and an API token for the calls that follow.
+func (v *server) setUp(setup string) {
+	v.t.Helper()
+	var who struct{ Token string }
+	cookie := v.call("POST", "/setup", map[string]any{"token": strings.TrimSpace(setup), "name": "ann",
+		"password": "a long enough passphrase"}, 200, nil).Get("Set-Cookie")
+	cookie, _, _ = strings.Cut(cookie, ";")
+	v.token = "cookie " + cookie
+	v.call("POST", "/tokens", map[string]any{"name": "e2e", "role": "admin",
+		"ends": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)}, 201, &who)
+	v.token = who.Token
 }
 
 // kill ends the server as a power cut does.
