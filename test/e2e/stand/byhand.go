@@ -9,8 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 )
 
-// ByHandScript makes a node ready for kubeadm with the content of a bundle in /root/kit; its arguments are packages, and
-// PAUSE in its environment is the image of sandboxes.
+// ByHandScript makes a node ready for kubeadm with the content of a bundle in /root/kit; its arguments are packages,
+// and PAUSE in its environment is the image of sandboxes.
 //
 //go:embed byhand.sh
 var ByHandScript string

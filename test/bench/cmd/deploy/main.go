@@ -1,7 +1,7 @@
 // Command deploy times how a cluster of three control planes and two workers comes up on machines of the lab: by
 // eggo-tui deploy with each driver, by a careful script of the steps of the binary driver, and by kubeadm by hand
-// (test/bench/careful), in turns, each on machines that were just booted. It asserts nothing. Run it as root at the root
-// of the repository: "make bench-deploy".
+// (test/bench/careful), in turns, each on machines that were just booted. It asserts nothing. Run it as root at the
+// root of the repository: "make bench-deploy".
 package main
 
 import (

@@ -33,7 +33,8 @@ func (b *bench) all() []*way {
 		{name: script, says: "careful script", driver: stand.Binary, floor: script, up: b.services},
 		{name: "eggo", says: "eggo-tui deploy, driver binary", driver: stand.Binary, floor: script, up: b.binary},
 		{name: kubeadm, says: "kubeadm by hand", driver: stand.Kubeadm, floor: kubeadm, up: b.pods},
-		{name: "eggo-kubeadm", says: "eggo-tui deploy, driver kubeadm", driver: stand.Kubeadm, floor: kubeadm, up: b.static},
+		{name: "eggo-kubeadm", says: "eggo-tui deploy, driver kubeadm", driver: stand.Kubeadm, floor: kubeadm,
+			up: b.static},
 	}
 }
 
