@@ -45,8 +45,8 @@ func (v *server) canceledIn(name, phase string, others int, nodes ...string) {
 }
 
 // TestServerCancels: an installation that was begun by REST is canceled in each of its phases. Each time no process is
-// left on a node, and it is continued, to a cluster that runs. The server then forgets the cluster, and imports it: from
-// the state directory, and beside it by a kubeconfig alone.
+// left on a node, and it is continued, to a cluster that runs. The server then forgets the cluster, and imports it:
+// from the state directory, and beside it by a kubeconfig alone.
 func TestServerCancels(t *testing.T) {
 	full(t)
 	s := newLab(t, 3)

@@ -28,7 +28,7 @@ func sendFile(t *testing.T, s *stand.Stand, node, file, to, mode string) {
 	must(t, to+": "+string(out), err)
 }
 
-// TestServerUnit: the server is a unit of systemd on a machine of its own, with the sandbox of the unit that is shipped.
+// TestServerUnit: the server is a unit of systemd on a machine of its own, with the sandbox of the shipped unit.
 // When its start has ended, the setup token is there. The bundle is in /tmp. The unit is restarted while a cluster is
 // created: the run is a scope of its own and goes on; it is stopped and started while the cluster runs.
 func TestServerUnit(t *testing.T) {
