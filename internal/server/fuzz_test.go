@@ -52,17 +52,21 @@ func newGround(t testing.TB) ground {
 		_, _ = w.Write([]byte(`{"items":[{"metadata":{"name":"m1"}}]}`))
 	}))
 	t.Cleanup(api.Close)
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw})
-	kubeconfig := fmt.Sprintf(`{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],
-		clusters: [{name: k, cluster: {server: %q, certificate-authority-data: %s}}],
-		users: [{name: u, user: {token: t}}]}`, api.URL, base64.StdEncoding.EncodeToString(ca))
 	g := ground{t.TempDir(), t.TempDir(), t.TempDir()}
 	install(t, g.root)
-	if err := errors.Join(os.WriteFile(filepath.Join(g.root, "one", "admin.conf"), []byte(kubeconfig), 0o600),
+	if err := errors.Join(os.WriteFile(filepath.Join(g.root, "one", "admin.conf"), []byte(adminOf(api)), 0o600),
 		os.WriteFile(filepath.Join(g.bundles, "broken.tar.gz"), []byte("no bundle"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// adminOf is an administrator's kubeconfig for an API server.
+func adminOf(api *httptest.Server) string {
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw})
+	return fmt.Sprintf(`{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],
+		clusters: [{name: k, cluster: {server: %q, certificate-authority-data: %s}}],
+		users: [{name: u, user: {token: t}}]}`, api.URL, base64.StdEncoding.EncodeToString(ca))
 }
 
 // server gives a server on the ground, on which the cluster one is Running, and its document.

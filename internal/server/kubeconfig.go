@@ -18,8 +18,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
-// groupPrefix begins the groups that certificates of users are in: eggo:viewer, eggo:operator, eggo:admin.
-const groupPrefix = "eggo:"
+// namePrefix begins the groups that certificates of users are in: eggo:viewer, eggo:operator, eggo:admin. It begins the
+// users as well: what a cluster gives to a User of its own, such as kube-apiserver-kubelet-client, is not for a user of
+// this server with that name.
+const namePrefix = "eggo:"
 
 type fileOutput struct {
 	ContentType string `header:"Content-Type"`
@@ -90,8 +92,8 @@ func (s *Server) issue(ctx context.Context, who access.Caller, in *issueInput) (
 		return nil, err
 	}
 	now := time.Now()
-	pair, err := pki.Client(filepath.Join(filepath.Dir(s.Runs.Kubeconfig(v.Record)), "pki"), who.Name,
-		groupPrefix+string(role), now, now.Add(time.Duration(in.Body.Hours)*time.Hour))
+	pair, err := pki.Client(filepath.Join(filepath.Dir(s.Runs.Kubeconfig(v.Record)), "pki"), namePrefix+who.Name,
+		namePrefix+string(role), now, now.Add(time.Duration(in.Body.Hours)*time.Hour))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +105,7 @@ func (s *Server) issue(ctx context.Context, who access.Caller, in *issueInput) (
 // cluster-admin.
 func bind(ctx context.Context, api *runs.API, cluster string, role access.Role) error {
 	of := map[access.Role]string{access.Viewer: "view", access.Operator: "edit", access.Admin: "cluster-admin"}[role]
-	name := groupPrefix + string(role)
+	name := namePrefix + string(role)
 	const group = "rbac.authorization.k8s.io"
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": group + "/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": name},
