@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
@@ -87,27 +86,10 @@ func (s *started) call(token, method, path, body string) (int, map[string]any, h
 func TestFromNothing(t *testing.T) {
 	data, state := t.TempDir(), t.TempDir()
 	s := start(t, data, state)
-	setup, err := os.ReadFile(filepath.Join(data, setupToken))
-	if err != nil {
-		t.Fatal(err)
-	}
 	if code, _, _ := s.call("", "GET", "/api/v1/clusters", ""); code != 401 {
 		t.Error(code)
 	}
-	body, _ := json.Marshal(map[string]string{"token": strings.TrimSpace(string(setup)), "name": "ann",
-		"password": "a long enough passphrase"})
-	code, _, header := s.call("", "POST", "/api/v1/setup", string(body))
-	if code >= 300 {
-		t.Fatal(code)
-	}
-	cookie, _, _ := strings.Cut(header.Get("Set-Cookie"), ";")
-	ends := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-	code, answer, _ := s.call("cookie "+cookie, "POST", "/api/v1/tokens",
-		`{"name":"test","role":"admin","ends":"`+ends+`"}`)
-	token, _ := answer["token"].(string)
-	if code != 201 || token == "" {
-		t.Fatal(code, answer)
-	}
+	token := s.administrator()
 	if code, answer, _ := s.call(token, "GET", "/api/v1/clusters", ""); code != 200 {
 		t.Error(code, answer)
 	}

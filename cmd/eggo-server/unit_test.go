@@ -38,9 +38,12 @@ func TestTheUnitIsWhatTheManualSays(t *testing.T) {
 		"ExecStart": "/usr/bin/eggo-server serve $EGGO_SERVER_OPTIONS", "StateDirectory": "eggo eggo-server",
 		"StateDirectoryMode": "0700", "UMask": "0077", "ProtectSystem": "strict", "NoNewPrivileges": "yes",
 		"WantedBy": "multi-user.target",
+		// A run inherits the sandbox: what a deploy.yaml may name is there, and temporary files have a place.
+		"PrivateTmp": "", "ProtectHome": "read-only", "InaccessiblePaths": "", "TemporaryFileSystem": "",
+		"RuntimeDirectory": "eggo-server", "RuntimeDirectoryMode": "0700", "Environment": "TMPDIR=/run/eggo-server",
 	} {
 		if got[key] != want {
-			t.Errorf("%s=%s, want %s", key, got[key], want)
+			t.Errorf("%s=%s, want %q", key, got[key], want)
 		}
 	}
 	families := strings.Fields(got["RestrictAddressFamilies"])

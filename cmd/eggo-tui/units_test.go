@@ -25,6 +25,9 @@ func TestTheUnitsCallWhatThereIs(t *testing.T) {
 		if !strings.Contains(string(text), "\nUser=root\n") { // else there is no HOME, and no default key
 			t.Error(file, "sets no user")
 		}
+		if strings.Contains(string(text), "PrivateTmp=") { // a deploy.yaml may name a bundle in /tmp
+			t.Error(file, "hides /tmp")
+		}
 		_, rest, _ := strings.Cut(string(text), "ExecStart=/usr/bin/eggo-tui ")
 		line, _, _ := strings.Cut(rest, "\n")
 		args := strings.Fields(strings.NewReplacer("%i", "one", "$EGGO_BACKUP_OPTIONS",
