@@ -25,7 +25,8 @@ type cluster struct {
 	rec    Record
 	state  state.State
 	since  time.Time
-	failed int // times in a row that the API server did not answer
+	failed int         // times in a row that the API server did not answer in this state
+	asking atomic.Bool // the health loop's
 
 	run     Run                // of the operation; nil before there is one
 	newest  string             // run that belongs to the operation
@@ -143,7 +144,7 @@ func (c *cluster) write(ctx context.Context, next state.State, edit func(*Record
 		return err
 	}
 	if c.rec = rec; next != c.state {
-		c.state, c.since = next, c.m.clock.Now()
+		c.state, c.since, c.failed = next, c.m.clock.Now(), 0
 	}
 	c.show()
 	c.m.changed(changes)

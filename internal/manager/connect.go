@@ -74,6 +74,19 @@ func (c *cluster) connected(n uint64, err error) {
 	})
 }
 
+// ask asks the API server whether it answers, unless it is being asked.
+func (c *cluster) ask() {
+	if !c.asking.CompareAndSwap(false, true) {
+		return
+	}
+	v := c.shown.Load()
+	c.m.all.Go(func() {
+		err := c.m.runner.Reach(c.life, v.Record)
+		c.asking.Store(false)
+		c.post(func() { c.healthy(v.Epoch, err) })
+	})
+}
+
 // healthy takes what the health loop found. One answer that does not come is none; two in a row are.
 func (c *cluster) healthy(epoch uint64, err error) {
 	if c.rec.Epoch != epoch || !c.state.Ready() {

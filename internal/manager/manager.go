@@ -16,8 +16,8 @@ import (
 
 const (
 	connectAgain = 10 * time.Second // the design's
-	// healthEvery and the time that a Runner gives an answer keep Running and Unreachable within 30 seconds of the
-	// truth, which takes two answers.
+	// healthEvery is how often each API server is asked. With the time that a Runner gives an answer, Running and
+	// Unreachable are within 30 seconds of the truth, which takes two answers.
 	healthEvery = 10 * time.Second
 	scanEvery   = 2 * time.Second
 	// patience is how long a run may take to end after it was told to stop: then its steps are broken off.
@@ -67,7 +67,7 @@ func New(ctx context.Context, o Options) (*Manager, error) {
 		return nil, err
 	}
 	m.all.Go(func() { m.every(scanEvery, func() error { return m.Scan(m.life) }) })
-	m.all.Go(func() { m.every(healthEvery, func() error { m.look(m.life); return nil }) })
+	m.all.Go(func() { m.every(healthEvery/2, func() error { m.look(healthEvery / 2); return nil }) })
 	return m, nil
 }
 
@@ -85,24 +85,20 @@ func (m *Manager) every(d time.Duration, do func() error) {
 	}
 }
 
-// look asks the API servers of all clusters that have one, side by side, whether they answer.
-func (m *Manager) look(ctx context.Context) {
-	var all sync.WaitGroup
-	limit := make(chan struct{}, 32)
-	for _, c := range m.each() {
-		v := c.shown.Load()
-		if !v.State.Ready() {
-			c.post(func() { c.failed = 0 })
-			continue
+// look asks the API servers of all clusters that have one whether they answer. It begins with one after the other, over
+// all of the time that it has, and waits for none: many that are silent are found out as soon as one is.
+func (m *Manager) look(in time.Duration) {
+	all := slices.DeleteFunc(m.each(), func(c *cluster) bool { return !c.shown.Load().State.Ready() })
+	slices.SortFunc(all, func(a, b *cluster) int { return strings.Compare(a.name, b.name) })
+	for i, c := range all {
+		c.ask()
+		left := len(all) - i
+		pause := in / time.Duration(left)
+		if in -= pause; m.clock.Sleep(m.life, pause) != nil {
+			return
 		}
-		all.Go(func() {
-			limit <- struct{}{}
-			err := m.runner.Reach(ctx, v.Record)
-			<-limit
-			c.post(func() { c.healthy(v.Epoch, err) })
-		})
 	}
-	all.Wait()
+	_ = m.clock.Sleep(m.life, in)
 }
 
 func (m *Manager) each() []*cluster {

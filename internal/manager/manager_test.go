@@ -3,6 +3,7 @@ package manager_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,6 +195,45 @@ func TestHealth(t *testing.T) {
 		}
 		if flips != 3 || err != nil { // there, there and back
 			t.Errorf("%d changes %v", flips, err)
+		}
+	})
+}
+
+// Also of many clusters, when a site is cut off and its API servers are waited for: none waits for another one.
+func TestHealthOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &managertest.World{Silence: 5 * time.Second} // what an API server is given
+		for i := range 300 {
+			w.Install(fmt.Sprint("c", i))
+		}
+		b := begin(t, w, &managertest.Memory{})
+		defer func() { b.Close() }()
+		count := func(want state.State) (n int) {
+			synctest.Wait()
+			for _, v := range b.Clusters() {
+				if v.State == want {
+					n++
+				}
+			}
+			return n
+		}
+		time.Sleep(time.Minute)
+		if n := count(state.Running); n != 300 {
+			t.Fatalf("%d are Running", n)
+		}
+		for i := range 200 {
+			w.Down(fmt.Sprint("c", i), broken())
+		}
+		time.Sleep(30 * time.Second)
+		if n, well := count(state.Unreachable), count(state.Running); n != 200 || well != 100 {
+			t.Errorf("%d are Unreachable, %d Running", n, well)
+		}
+		for i := range 200 {
+			w.Down(fmt.Sprint("c", i), nil)
+		}
+		time.Sleep(30 * time.Second)
+		if n := count(state.Running); n != 300 {
+			t.Errorf("%d are Running again", n)
 		}
 	})
 }

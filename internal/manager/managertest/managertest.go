@@ -48,6 +48,8 @@ type World struct {
 	Stubborn bool
 	// Most is how many runs of one cluster went on at once, ever.
 	Most int
+	// Silence is how long an API server that is down is waited for.
+	Silence time.Duration
 	// Rounds of an update: how many runs it comes to; 0: one.
 	Rounds int
 	tidied []string
@@ -313,9 +315,13 @@ func (w *World) Tidied() []string {
 // Reach implements manager.Runner.
 func (w *World) Reach(ctx context.Context, r manager.Record) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if s := w.site(r.Name); s.down != nil {
-		return s.down
+	down := w.site(r.Name).down
+	w.mu.Unlock()
+	if down != nil && w.Silence > 0 {
+		_ = Clock{}.Sleep(ctx, w.Silence)
+	}
+	if down != nil {
+		return down
 	}
 	return ctx.Err()
 }
