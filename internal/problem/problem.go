@@ -220,11 +220,15 @@ func Transform(ctx huma.Context, _ string, v any) (any, error) {
 	if m.Status >= http.StatusInternalServerError {
 		code = "internal"
 	}
-	out := of(p, event.NewFault(event.ClassUsage, code, nil, "why", m.Detail))
+	why := p.Msg(shape(m.Detail))
+	if n := len(m.Errors); n > 0 {
+		why = p.T("api.shape.problems", "n", strconv.Itoa(n))
+	}
+	out := of(p, event.NewFault(event.ClassUsage, code, nil, "why", why))
 	out.Status, out.Title = m.Status, http.StatusText(m.Status)
 	for _, e := range m.Errors {
 		if e != nil {
-			out.Errors = append(out.Errors, Item{Location: e.Location, Code: code, Detail: event.Clean(e.Message)})
+			out.Errors = append(out.Errors, Item{Location: e.Location, Code: code, Detail: p.Msg(shape(e.Message))})
 		}
 	}
 	return out, nil

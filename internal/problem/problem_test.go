@@ -100,6 +100,26 @@ func TestEverythingWrongIsAProblem(t *testing.T) {
 	}
 }
 
+// What huma says of the shape of a request is said in both languages; what nobody knows is not lost.
+func TestShapes(t *testing.T) {
+	en, zh := i18n.NewPrinter(i18n.English), i18n.NewPrinter(i18n.Chinese)
+	for said, want := range map[string][2]string{
+		"expected required property name to be present":   {"name is missing", "缺少 name"},
+		"expected length <= 64":                           {"is longer than 64 characters", "不能超过 64 个字符"},
+		"expected value to be one of \"clean, keep\"":     {"must be one of clean, keep", "必须是以下值之一：clean, keep"},
+		"expected string":                                 {"must be a string", "必须是字符串"},
+		"expected string to be RFC 3339 date-time":        {"must be a time such as", "必须是形如"},
+		"invalid character 'x' looking for beginning of…": {"is not valid JSON", "不是有效的 JSON"},
+		"something new":                                   {"something new", "请求格式有误（something new）"},
+	} {
+		for i, p := range []*i18n.Printer{en, zh} {
+			if got := p.Msg(shape(said)); !strings.HasPrefix(got, want[i]) {
+				t.Errorf("%q: %q, want %q", said, got, want[i])
+			}
+		}
+	}
+}
+
 // Who has to wait is told for how long.
 func TestRetryAfter(t *testing.T) {
 	w := httptest.NewRecorder()
