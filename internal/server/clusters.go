@@ -39,6 +39,7 @@ type updateInput struct {
 	InCluster
 	Matching
 	Body struct {
+		Facts
 		Nodes        []profile.Node    `json:"nodes" maxItems:"1000" nullable:"false"`
 		LoadBalancer *profile.Balancer `json:"load_balancer,omitempty" doc:"That of the cluster; another one only while no run has touched a node."`
 		Options      RunOptions        `json:"options,omitempty"`

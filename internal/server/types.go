@@ -39,19 +39,25 @@ type Fault struct {
 
 // Cluster is a cluster as the API shows it.
 type Cluster struct {
-	Name      string            `json:"name"`
-	State     string            `json:"state" doc:"Creating, Connecting, Updating, Unavailable, Canceling, Running, Unreachable, Destroy."`
-	Ready     bool              `json:"ready" doc:"What belongs to it can be asked for."`
-	Since     time.Time         `json:"since"`
-	Revision  uint64            `json:"revision"`
-	Created   time.Time         `json:"created"`
-	ViewOnly  bool              `json:"view_only,omitempty" doc:"The server has only a kubeconfig of it."`
-	Nodes     []profile.Node    `json:"nodes" nullable:"false"`
-	Balancer  *profile.Balancer `json:"load_balancer,omitempty"`
-	Operation *Operation        `json:"operation,omitempty" doc:"What is going on."`
-	Last      *Operation        `json:"last,omitempty" doc:"What was done last."`
-	Fault     *Fault            `json:"fault,omitempty" doc:"Why it is unavailable, why its API server does not answer, or how its last operation failed."`
-	Continue  string            `json:"continues,omitempty" doc:"What failed and would be continued: a kind of operation. Delete and restore need an administrator."`
+	Facts
+	Nodes    []profile.Node    `json:"nodes" nullable:"false"`
+	Balancer *profile.Balancer `json:"load_balancer,omitempty"`
+}
+
+// Facts of a cluster are what only the server says. A request may have them, so that a cluster that was read can be
+// sent with other nodes; they mean nothing there.
+type Facts struct {
+	Name      string     `json:"name" readOnly:"true"`
+	State     string     `json:"state" readOnly:"true" doc:"Creating, Connecting, Updating, Unavailable, Canceling, Running, Unreachable, Destroy."`
+	Ready     bool       `json:"ready" readOnly:"true" doc:"What belongs to it can be asked for."`
+	Since     time.Time  `json:"since" readOnly:"true"`
+	Revision  uint64     `json:"revision" readOnly:"true"`
+	Created   time.Time  `json:"created" readOnly:"true"`
+	ViewOnly  bool       `json:"view_only,omitempty" readOnly:"true" doc:"The server has only a kubeconfig of it."`
+	Operation *Operation `json:"operation,omitempty" readOnly:"true" doc:"What is going on."`
+	Last      *Operation `json:"last,omitempty" readOnly:"true" doc:"What was done last."`
+	Fault     *Fault     `json:"fault,omitempty" readOnly:"true" doc:"Why it is unavailable, why its API server does not answer, or how its last operation failed."`
+	Continue  string     `json:"continues,omitempty" readOnly:"true" doc:"What failed and would be continued: a kind of operation. Delete and restore need an administrator."`
 }
 
 func faultOf(ctx context.Context, f *event.Fault) *Fault {
@@ -83,11 +89,11 @@ func (s *Server) show(ctx context.Context, v manager.View) Cluster {
 			nodes = []profile.Node{}
 		}
 	}
-	return Cluster{
+	return Cluster{Nodes: nodes, Balancer: lb, Facts: Facts{
 		Name: v.Name, State: string(v.State), Ready: v.State.Ready(), Since: v.Since, Revision: v.Revision,
-		Created: v.Created, ViewOnly: v.Kubeconfig, Nodes: nodes, Balancer: lb, Operation: operationOf(v.Operation),
+		Created: v.Created, ViewOnly: v.Kubeconfig, Operation: operationOf(v.Operation),
 		Last: operationOf(v.Last), Fault: faultOf(ctx, cmp.Or(v.Fault, v.Trouble)), Continue: string(v.Continued()),
-	}
+	}}
 }
 
 // wanted is what a record wants.
