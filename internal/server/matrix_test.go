@@ -20,6 +20,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/account/routes"
 	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/manager/records"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 )
 
 // matrix says of every operation of the document, and of the routes beside it, who may send it about the cluster one:
@@ -113,6 +115,7 @@ func validBodies() map[string]string {
 type guarded struct {
 	*site
 	accounts *account.Accounts
+	db       *database.DB
 }
 
 const goodPassword = "correct horse battery"
@@ -132,9 +135,12 @@ func beginGuarded(t *testing.T) *guarded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &guarded{accounts: a}
+	g := &guarded{accounts: a, db: db}
 	g.site = beginOn(t, store, func(o *Options) {
 		o.Access, o.More = a, func(api huma.API) { routes.Register(api, a, false) }
+		d := o.Deps()
+		d.Dialer, d.Clock = nowhere{}, operationtest.Swift{}
+		o.Deps = func() operation.Deps { return d }
 	})
 	for name, u := range map[string]account.New{
 		"plain": {}, "global": {Role: access.Admin}, "elsewhere": {Grants: account.Grants{"two": access.Admin}},

@@ -44,6 +44,8 @@ func (r *rights) Identify(next http.Handler) http.Handler {
 }
 
 func (r *rights) RoleOf(_ context.Context, c access.Caller, cluster string) (access.Role, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if only := r.only[c.Name]; only != "" && cluster != only {
 		return access.None, nil
 	}

@@ -87,6 +87,42 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// A record and the change of state that goes with it are one: where the change cannot be written, the record is not.
+func TestARecordIsNotWrittenWithoutItsChange(t *testing.T) {
+	s, db := open(t, filepath.Join(t.TempDir(), "s.db"))
+	ctx := t.Context()
+	if err := s.Save(ctx, manager.Record{Name: "one", Revision: 1}, 0); err != nil {
+		t.Fatal(err)
+	}
+	do := func(text string) {
+		t.Helper()
+		if err := db.Update(ctx, func(tx *sql.Tx) error { _, err := tx.Exec(text); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, table := range []string{"cluster_changes", "cluster_health"} {
+		do("CREATE TRIGGER full BEFORE INSERT ON " + table + " BEGIN SELECT RAISE(ABORT, 'full'); END")
+		ch := manager.Change{Cluster: "one", To: state.Running}
+		if err := s.Save(ctx, manager.Record{Name: "one", Revision: 2}, 1, ch); err == nil {
+			t.Error("saved")
+		}
+		if err := s.Delete(ctx, "one", 1, "", ch); err == nil {
+			t.Error("deleted")
+		}
+		do("DROP TRIGGER full")
+		all, err := s.Load(ctx)
+		changes, err2 := s.Changes(ctx, 0, 10)
+		gone, err3 := s.Forgotten(ctx)
+		if err := errors.Join(err, err2, err3); err != nil || len(all) != 1 || all[0].Revision != 1 ||
+			len(changes) > 0 || len(gone) > 0 {
+			t.Errorf("%s: %v %v %v %v", table, all, changes, gone, err)
+		}
+	}
+	if err := s.Save(ctx, manager.Record{Name: "one", Revision: 2}, 1); err != nil {
+		t.Error(err)
+	}
+}
+
 // What others keep of a cluster goes with it, or neither does.
 func TestWhatOthersKeepGoesWithACluster(t *testing.T) {
 	db, err := database.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"))
