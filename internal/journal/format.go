@@ -19,8 +19,8 @@ import (
 // without the file is of format 1.
 const StateFormat = 1
 
-// formatFile in a cluster's directory says its format.
-const formatFile = "format"
+// FormatFile in a cluster's directory says its format.
+const FormatFile = "format"
 
 type formatDoc struct {
 	Format int `json:"format"`
@@ -28,7 +28,7 @@ type formatDoc struct {
 
 // checkFormat refuses a directory of a newer program: what it means by its files is not known here.
 func (c *Cluster) checkFormat() error {
-	path := filepath.Join(c.path, formatFile)
+	path := filepath.Join(c.path, FormatFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
@@ -51,7 +51,7 @@ func (c *Cluster) checkFormat() error {
 
 // markFormat writes the format, once.
 func (c *Cluster) markFormat() error {
-	path := filepath.Join(c.path, formatFile)
+	path := filepath.Join(c.path, FormatFile)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -79,7 +79,7 @@ func TestFormat1IsRead(t *testing.T) {
 	if _, err := c.Resume("deploy", "x"); err != nil {
 		t.Error(err)
 	}
-	if text, err := os.ReadFile(filepath.Join(c.Path(), formatFile)); err != nil || string(text) != "{\"format\":1}\n" {
+	if text, err := os.ReadFile(filepath.Join(c.Path(), FormatFile)); err != nil || string(text) != "{\"format\":1}\n" {
 		t.Errorf("%q, %v", text, err)
 	}
 }
@@ -114,7 +114,7 @@ func TestANewerFormatIsRefused(t *testing.T) {
 	}
 	for text, code := range map[string]string{"{\"format\":2,\"more\":{}}": "state.newer-format",
 		"torn": "journal.read", "{}": "journal.read", "{\"format\":1}": ""} {
-		if err := os.WriteFile(filepath.Join(c.Path(), formatFile), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(c.Path(), FormatFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, at := At(dir, "sim")

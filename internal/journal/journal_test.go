@@ -104,7 +104,7 @@ func TestTheRunDirectoryIsPrivate(t *testing.T) {
 		want := fs.FileMode(0o600)
 		if d.IsDir() {
 			want = 0o700
-		} else if d.Name() != formatFile {
+		} else if d.Name() != FormatFile {
 			files = append(files, strings.TrimPrefix(path, w.Dir()+"/"))
 		}
 		if info.Mode().Perm() != want {

@@ -81,6 +81,9 @@ type Runner struct {
 	mu      sync.Mutex
 	secrets map[string]map[string]string // by cluster: what was said, for the runs that follow; never written down
 	over    map[string]ended             // by directory: how runs ended that are over
+
+	machines kept[machines]
+	certs    kept[ends]
 }
 
 type ended struct {
@@ -320,16 +323,31 @@ func (r *Runner) Nodes(ctx context.Context, cluster string) ([]profile.Node, err
 	return nodes, err
 }
 
+// machines are the nodes and the load balancer of a deploy.yaml.
+type machines struct {
+	nodes    []profile.Node
+	balancer *profile.Balancer
+}
+
 // Machines are the nodes that a cluster has, and its load balancer, by its own deploy.yaml; none if it has none.
 func (r *Runner) Machines(ctx context.Context, cluster string) ([]profile.Node, *profile.Balancer, error) {
-	c, err := r.config(ctx, cluster)
+	dir := filepath.Join(r.o.Root, cluster)
+	files := stats(filepath.Join(dir, journal.FormatFile), filepath.Join(dir, store.ConfigName))
+	m, err := r.machines.of(cluster, files, func() (machines, error) {
+		c, err := r.config(ctx, cluster)
+		if err != nil {
+			return machines{}, err
+		}
+		return machines{profile.Of(c), profile.BalancerOf(c)}, nil
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
-	if err != nil {
-		return nil, nil, err
+	if m.balancer != nil { // what is kept is nobody's to change
+		lb := *m.balancer
+		m.balancer = &lb
 	}
-	return profile.Of(c), profile.BalancerOf(c), nil
+	return slices.Clone(m.nodes), m.balancer, err
 }
 
 // update goes one run further to the nodes that are wanted: those that are missing join, then those that are too many
