@@ -62,10 +62,13 @@ func balancerLine(b *profile.Balancer) string {
 	return b.Name + " " + b.Address
 }
 
-// balancer is the load balancer that was typed; nil: that of the cluster stays.
+// noBalancer is what is typed for no load balancer.
+const noBalancer = "none"
+
+// balancer is the load balancer that was typed; nil: that of the cluster stays, or there is none any more.
 func balancer(line string, has *profile.Balancer) *profile.Balancer {
 	words := append(strings.Fields(line), "", "")
-	if words[0] == "" || strings.Join(strings.Fields(line), " ") == balancerLine(has) {
+	if words[0] == "" || strings.TrimSpace(line) == noBalancer || strings.Join(strings.Fields(line), " ") == balancerLine(has) {
 		return nil
 	}
 	out := &profile.Balancer{Name: words[0], Address: words[1]}
@@ -96,7 +99,8 @@ func (p *Page) readRestore(v *visit) (t typed, out restored, onto bool, r row, e
 		Identity: strings.TrimSpace(q.Get("identity"))}}
 	if onto {
 		out.NewMachines = server.NewMachines{Nodes: append([]profile.Node{}, t.Nodes...), Bundles: t.Bundles,
-			KnownHosts: t.SSH.KnownHosts, Balancer: balancer(q.Get("balancer"), r.Balancer)}
+			KnownHosts: t.SSH.KnownHosts, Balancer: balancer(q.Get("balancer"), r.Balancer),
+			Unbalanced: strings.TrimSpace(q.Get("balancer")) == noBalancer}
 	} else {
 		t.Nodes, t.rejected, t.told = nil, nil, nil
 	}
@@ -123,7 +127,11 @@ func (p *Page) restoreDraft(v *visit) error {
 	}
 	if onto {
 		out.Wrong = append(out.Wrong, v.wrongNodes(t, p.Rules.Update(nil, t.Nodes, ""))...)
-		for _, f := range p.Rules.Balancer(cmp.Or(body.Balancer, r.Balancer), t.Nodes, "") {
+		lb := cmp.Or(body.Balancer, r.Balancer)
+		if body.Unbalanced {
+			lb = nil
+		}
+		for _, f := range p.Rules.Balancer(lb, t.Nodes, "") {
 			text, next := v.p.FaultIn("form", f.Fault)
 			out.Wrong = append(out.Wrong, wrong{"balancer", text, next})
 		}

@@ -92,6 +92,7 @@ type restoreBackupInput struct {
 type NewMachines struct {
 	Nodes      []profile.Node    `json:"nodes,omitempty" maxItems:"1000" doc:"New machines that the cluster is deployed to, beginning with the data of the backup; none: etcd is restored on the machines of the cluster."`
 	Balancer   *profile.Balancer `json:"load_balancer,omitempty" doc:"Another load balancer; none: that of the cluster stays, if it has one."`
+	Unbalanced bool              `json:"no_load_balancer,omitempty" doc:"The cluster has no load balancer any more."`
 	KnownHosts string            `json:"known_hosts,omitempty" maxLength:"262144" doc:"The host keys of the new machines, as in known_hosts."`
 	Bundles    map[string]string `json:"bundles,omitempty" doc:"Other bundles, by architecture: of the version of the backup, or one minor version newer."`
 }
@@ -266,6 +267,10 @@ func (s *Server) restoreOnto(
 func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Wanted) error {
 	m := in.Body.NewMachines
 	wrong := append(s.Rules.Update(nil, m.Nodes, w.Server), s.Rules.Balancer(m.Balancer, m.Nodes, w.Server)...)
+	if m.Unbalanced && m.Balancer != nil {
+		wrong = append(wrong, profile.Finding{Location: "body.no_load_balancer",
+			Fault: event.NewFault(event.ClassUsage, "profile.balancer-both", nil)})
+	}
 	if err := findings(wrong); err != nil {
 		return err
 	}
@@ -281,7 +286,7 @@ func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Want
 	case err != nil:
 		return err
 	}
-	to := profile.Machines{Nodes: m.Nodes, Balancer: m.Balancer, Bundles: m.Bundles}
+	to := profile.Machines{Nodes: m.Nodes, Balancer: m.Balancer, Unbalanced: m.Unbalanced, Bundles: m.Bundles}
 	known := fmt.Sprintf("known_hosts-%x", sha256.Sum256([]byte(m.KnownHosts)))[:24] // not over those of now
 	if m.KnownHosts != "" {
 		to.KnownHosts = filepath.Join(s.Runs.Dir(in.Cluster), known)
@@ -297,5 +302,8 @@ func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Want
 		return err
 	}
 	w.Deploy, w.Nodes, w.LoadBalancer = string(text), m.Nodes, cmp.Or(m.Balancer, w.LoadBalancer)
+	if m.Unbalanced {
+		w.LoadBalancer = nil
+	}
 	return s.Runs.Keep(in.Cluster, filepath.Base(s.Runs.File(in.Cluster)), w.Deploy)
 }

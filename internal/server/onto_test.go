@@ -115,7 +115,7 @@ func TestARestoreOntoNewMachines(t *testing.T) {
 
 // The load balancer of a cluster is kept, or replaced by that of the request.
 func TestARestoreOntoNewMachinesBehindALoadBalancer(t *testing.T) {
-	for more, want := range map[string]string{"": "192.0.2.5",
+	for more, want := range map[string]string{"": "192.0.2.5", `,"no_load_balancer":true`: "",
 		`,"load_balancer":{"name":"lb","address":"192.0.2.75"}`: "192.0.2.75"} {
 		s, identity := kept(t)
 		own := filepath.Join(s.root, "one", "deploy.yaml")
@@ -130,6 +130,12 @@ func TestARestoreOntoNewMachinesBehindALoadBalancer(t *testing.T) {
 		a := s.want(s.onto(`{"identity":"`+identity+`",`+ontoNew+more+`}`), 202, "")
 		lb, _ := a.body["load_balancer"].(map[string]any)
 		v, err := s.m.Cluster("one")
+		if err == nil && want == "" {
+			if w := wanted(v.Record); lb != nil || w.LoadBalancer != nil || strings.Contains(w.Deploy, "name: lb") {
+				t.Errorf("%s\n%s", a.text, w.Deploy)
+			}
+			continue
+		}
 		if err != nil || lb["address"] != want || !strings.Contains(wanted(v.Record).Deploy, "name: lb\n  ip: "+want) {
 			t.Errorf("%v %s\n%s", err, a.text, wanted(v.Record).Deploy)
 		}
@@ -161,6 +167,9 @@ func TestRestoresOntoNewMachinesThatAreRefused(t *testing.T) {
 		{"a load balancer with a name of a node", "",
 			with + ontoNew + `,"load_balancer":{"name":"w9","address":"192.0.2.75"}}`, "api.invalid",
 			"profile.same-name"},
+		{"a load balancer and none", "",
+			with + ontoNew + `,"no_load_balancer":true,"load_balancer":{"name":"lb","address":"192.0.2.75"}}`,
+			"api.invalid", "profile.balancer-both"},
 		{"the load balancer on a machine that is lost",
 			"loadbalance: {name: m1, ip: 192.0.2.1, port: 22, bind-port: 8443}\n", with + ontoNew + `}`, "api.invalid",
 			"body.load_balancer"},

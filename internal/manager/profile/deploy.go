@@ -72,6 +72,7 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 type Machines struct {
 	Nodes      []Node
 	Balancer   *Balancer         // nil: it stays
+	Unbalanced bool              // there is none any more
 	Bundles    map[string]string // by architecture; those that are not here stay
 	KnownHosts string            // the path of a file; "": it stays
 }
@@ -107,7 +108,11 @@ func Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
 	}
 	delete(d.Values, "eggo.nodes")
 	d.Machines = nil
-	return finish(d, nodes, cmp.Or(m.Balancer, BalancerOf(was)), name, bundles(d, m.Bundles))
+	lb := cmp.Or(m.Balancer, BalancerOf(was))
+	if m.Unbalanced {
+		lb = nil
+	}
+	return finish(d, nodes, lb, name, bundles(d, m.Bundles))
 }
 
 // alike says whether two files mean the same, wherever their keys stand.
