@@ -22,9 +22,15 @@ type Reader struct {
 	in   *bufio.Reader
 	path string
 	part []byte // of a line whose end has not been seen
-	line int
-	seq  uint64
+	at   Mark   // after the last record
 	last time.Time
+}
+
+// Mark is a place in a log, between two records. The zero Mark is its beginning.
+type Mark struct {
+	offset int64
+	line   int
+	seq    uint64
 }
 
 // followPause is between two looks at a log that is being written.
@@ -52,22 +58,26 @@ func (r *Reader) Next() (event.Record, error) {
 	case err != nil && r.onlyRubbishFollows():
 		return event.Record{}, io.EOF
 	case err != nil:
-	case rec.Seq != r.seq+1:
-		err = fmt.Errorf("record %d follows %d", rec.Seq, r.seq)
+	case rec.Seq != r.at.seq+1:
+		err = fmt.Errorf("record %d follows %d", rec.Seq, r.at.seq)
 	}
-	r.line++
+	r.at.line++
 	if f := event.AsFault(err); f != nil && f.Code == "event.newer-format" {
 		return event.Record{}, event.NewFault(event.ClassUsage, "journal.newer-format", nil, "path", r.path, "format",
 			f.Args["format"], "ours", f.Args["ours"])
 	}
 	if err != nil {
 		return event.Record{}, event.NewFault(event.ClassFailed, "journal.damaged", err, "path", r.path, "line",
-			strconv.Itoa(r.line))
+			strconv.Itoa(r.at.line))
 	}
+	r.at.offset += int64(len(r.part))
 	r.part = r.part[:0]
-	r.seq, r.last = rec.Seq, rec.Time
+	r.at.seq, r.last = rec.Seq, rec.Time
 	return rec, nil
 }
+
+// Mark is where the record begins that Next gives next.
+func (r *Reader) Mark() Mark { return r.at }
 
 // onlyRubbishFollows says whether nothing but zero bytes is left: some file systems show those in place of what a power
 // cut took.
@@ -178,7 +188,7 @@ func ReadFrom(in io.Reader, path string) iter.Seq2[event.Record, error] {
 			if errors.Is(err, io.EOF) {
 				if r.Cut() {
 					cut := event.Notice{Text: event.M("journal.cut-line")}
-					yield(event.Record{Seq: r.seq + 1, Time: r.last, Event: cut}, nil)
+					yield(event.Record{Seq: r.at.seq + 1, Time: r.last, Event: cut}, nil)
 				}
 				return
 			}
@@ -189,18 +199,26 @@ func ReadFrom(in io.Reader, path string) iter.Seq2[event.Record, error] {
 	}
 }
 
-// opened gives the records that are made of the log in dir, which is open meanwhile.
 // OpenReader gives a Reader of the log of the run in dir, and what closes it. It reads what is there by now, and later
 // what has come since.
-func OpenReader(dir string) (r *Reader, closeLog func(), err error) {
+func OpenReader(dir string) (r *Reader, closeLog func(), err error) { return OpenReaderAt(dir, Mark{}) }
+
+// OpenReaderAt is OpenReader from a place on that another Reader of the log was at.
+func OpenReaderAt(dir string, at Mark) (r *Reader, closeLog func(), err error) {
 	path := filepath.Join(dir, eventsFile)
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, fault("journal.read", path, err)
 	}
-	return NewReader(f, path), func() { _ = f.Close() }, nil // only read
+	if _, err := f.Seek(at.offset, io.SeekStart); err != nil {
+		return nil, nil, errors.Join(fault("journal.read", path, err), f.Close())
+	}
+	r = NewReader(f, path)
+	r.at = at
+	return r, func() { _ = f.Close() }, nil // only read
 }
 
+// opened gives the records that are made of the log in dir, which is open meanwhile.
 func opened(dir string, records func(*os.File) iter.Seq2[event.Record, error]) iter.Seq2[event.Record, error] {
 	return func(yield func(event.Record, error) bool) {
 		path := filepath.Join(dir, eventsFile)

@@ -41,6 +41,7 @@ type row struct {
 	Planes   int
 	Workers  int
 	Trouble  bool
+	Asks     bool   // a step that failed waits for a decision
 	Run      string // what goes on, or went on last
 	Busy     bool
 	Doing    *server.Operation
@@ -57,6 +58,7 @@ func rowOf(c server.Cluster) row {
 			r.Workers++
 		}
 	}
+	r.Asks = c.Operation != nil && len(c.Operation.Waits) > 0
 	r.Busy, r.Doing = c.Operation != nil, cmp.Or(c.Operation, c.Last)
 	if r.Doing != nil && len(r.Doing.Runs) > 0 {
 		r.Run = r.Doing.Runs[len(r.Doing.Runs)-1]
@@ -64,10 +66,10 @@ func rowOf(c server.Cluster) row {
 	return r
 }
 
-// rank orders the list: trouble, work, rest.
+// rank orders the list: what needs attention, work, rest.
 func (r row) rank() int {
 	switch {
-	case r.Trouble:
+	case r.Trouble || r.Asks:
 		return 0
 	case r.Busy:
 		return 1

@@ -68,7 +68,8 @@ const noBalancer = "none"
 // balancer is the load balancer that was typed; nil: that of the cluster stays, or there is none any more.
 func balancer(line string, has *profile.Balancer) *profile.Balancer {
 	words := append(strings.Fields(line), "", "")
-	if words[0] == "" || strings.TrimSpace(line) == noBalancer || strings.Join(strings.Fields(line), " ") == balancerLine(has) {
+	typed := strings.Join(strings.Fields(line), " ")
+	if typed == "" || typed == noBalancer || typed == balancerLine(has) {
 		return nil
 	}
 	out := &profile.Balancer{Name: words[0], Address: words[1]}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/problem"
@@ -113,9 +114,14 @@ func (s *Server) runs(api huma.API) {
 func (s *Server) showRun(ctx context.Context, r request.Run) Run {
 	out := Run{ID: r.Run, Verb: r.Verb, Status: r.Status, Began: r.At, Took: r.Took.Seconds(),
 		Outcome: string(r.Outcome), Fault: faultOf(ctx, r.Fault)}
-	for _, w := range r.Waits {
+	out.Waits = waitsOf(ctx, r.Waits)
+	return out
+}
+
+func waitsOf(ctx context.Context, list []request.Wait) (out []Wait) {
+	for _, w := range list {
 		title := problem.From(ctx).Msg(w.Title)
-		out.Waits = append(out.Waits, Wait{w.Step, w.Node, title, w.Since, faultOf(ctx, w.Fault)})
+		out = append(out, Wait{w.Step, w.Node, title, w.Since, faultOf(ctx, w.Fault)})
 	}
 	return out
 }
@@ -187,36 +193,21 @@ func first(from uint64, last string) uint64 {
 	return from
 }
 
-// line of a stream: its number and its JSON.
-type line struct {
-	seq  uint64
-	text []byte
-}
-
 // follow gives the events of a run, as its log has them: those that are there, and those that come.
 func (s *Server) follow(ctx context.Context, _ access.Caller, in *eventsInput) (*huma.StreamResponse, error) {
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx)) // until the stream ends
-	h, err := s.open(watching, in.InRun)
+	if _, err := s.Manager.Cluster(in.Cluster); err != nil {
+		return nil, err
+	}
+	w, err := s.Runs.Watch(ctx, in.Cluster, in.Run)
 	if err != nil {
-		stop()
 		return nil, err
 	}
 	may := func(ctx context.Context) error {
 		_, err := access.Check(ctx, s.Access, access.View, in.Cluster)
 		return err
 	}
-	return stream(stop, may, func(ctx context.Context) iter.Seq2[line, error] {
-		return func(yield func(line, error) bool) {
-			for rec, err := range h.Events(ctx, first(in.From, in.Last)) {
-				var text []byte
-				if err == nil {
-					text, err = event.Encode(rec)
-				}
-				if !yield(line{rec.Seq, text}, err) || err != nil {
-					return
-				}
-			}
-		}
+	return stream(w.Close, may, func(ctx context.Context) iter.Seq2[runs.Line, error] {
+		return w.Lines(ctx, first(in.From, in.Last))
 	}), nil
 }
 
@@ -226,8 +217,8 @@ func (s *Server) changes(_ context.Context, who access.Caller, in *changesInput)
 		_, err := s.Access.RoleOf(ctx, who, "")
 		return err
 	}
-	return stream(func() {}, may, func(ctx context.Context) iter.Seq2[line, error] {
-		return func(yield func(line, error) bool) {
+	return stream(func() {}, may, func(ctx context.Context) iter.Seq2[runs.Line, error] {
+		return func(yield func(runs.Line, error) bool) {
 			for after := max(first(in.From, in.Last), 1) - 1; ; {
 				list, err := s.Manager.Changes(ctx, after)
 				if err != nil {
@@ -243,7 +234,7 @@ func (s *Server) changes(_ context.Context, who access.Caller, in *changesInput)
 						continue
 					}
 					text, err := raw(c)
-					if !yield(line{c.Seq, text}, err) || err != nil {
+					if !yield(runs.Line{Seq: c.Seq, Text: text}, err) || err != nil {
 						return
 					}
 				}
@@ -255,7 +246,7 @@ func (s *Server) changes(_ context.Context, who access.Caller, in *changesInput)
 // stream sends lines as the caller wants them: by a WebSocket, as server-sent events, or one after the other, for as
 // long as he may see them. done is called at the end.
 func stream(
-	done func(), may func(context.Context) error, lines func(context.Context) iter.Seq2[line, error],
+	done func(), may func(context.Context) error, lines func(context.Context) iter.Seq2[runs.Line, error],
 ) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		defer done()
@@ -283,11 +274,11 @@ func stream(
 		if send("") != nil {
 			return
 		}
-		send1 := func(l line) error {
+		send1 := func(l runs.Line) error {
 			if events {
-				return send(fmt.Sprintf("id: %d\ndata: %s\n\n", l.seq, strings.TrimSpace(string(l.text))))
+				return send(fmt.Sprintf("id: %d\ndata: %s\n\n", l.Seq, strings.TrimSpace(string(l.Text))))
 			}
-			return send(strings.TrimSpace(string(l.text)) + "\n")
+			return send(strings.TrimSpace(string(l.Text)) + "\n")
 		}
 		idle := func() error {
 			if events {
@@ -302,8 +293,8 @@ func stream(
 }
 
 // asking has a line sent to who may see it: access knows that for some seconds without asking its database.
-func asking(ctx context.Context, may func(context.Context) error, send func(line) error) func(line) error {
-	return func(l line) error {
+func asking(ctx context.Context, may func(context.Context) error, send func(runs.Line) error) func(runs.Line) error {
+	return func(l runs.Line) error {
 		if err := may(ctx); err != nil {
 			return err
 		}
@@ -313,10 +304,10 @@ func asking(ctx context.Context, may func(context.Context) error, send func(line
 
 // pump sends lines as they come, and a sign of life when none does, until the caller may not see them any more.
 func pump(
-	ctx context.Context, cancel func(), lines iter.Seq2[line, error], send func(line) error, idle func() error,
-	may func(context.Context) error,
+	ctx context.Context, cancel func(), lines iter.Seq2[runs.Line, error], send func(runs.Line) error,
+	idle func() error, may func(context.Context) error,
 ) error {
-	come := make(chan line)
+	come := make(chan runs.Line)
 	go func() {
 		defer close(come)
 		for l, err := range lines {
@@ -391,7 +382,7 @@ func (u *upgrading) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 // bySocket sends lines by a WebSocket, a message for each. A page of another origin is refused.
 func bySocket(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, may func(context.Context) error,
-	lines iter.Seq2[line, error],
+	lines iter.Seq2[runs.Line, error],
 ) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	c, err := websocket.Accept(&upgrading{ResponseWriter: w, r: r}, r, nil)
@@ -406,8 +397,8 @@ func bySocket(
 		defer cancel()
 		return do(ctx)
 	}
-	err = pump(ctx, cancel, lines, asking(ctx, may, func(l line) error {
-		return within(func(ctx context.Context) error { return c.Write(ctx, websocket.MessageText, l.text) })
+	err = pump(ctx, cancel, lines, asking(ctx, may, func(l runs.Line) error {
+		return within(func(ctx context.Context) error { return c.Write(ctx, websocket.MessageText, l.Text) })
 	}), func() error { return within(c.Ping) }, may)
 	if err == nil {
 		_ = c.Close(websocket.StatusNormalClosure, "end")

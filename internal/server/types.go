@@ -25,6 +25,7 @@ type Operation struct {
 	Runs      []string  `json:"runs" doc:"The runs that it came to." nullable:"false"`
 	Canceling bool      `json:"canceling,omitempty"`
 	Found     bool      `json:"found,omitempty" doc:"The server did not begin it: the command line did."`
+	Waits     []Wait    `json:"waits_for,omitempty" doc:"Steps that failed, and wait for a decision about them in the newest run."`
 }
 
 // Fault is why something is as it is.
@@ -89,9 +90,13 @@ func (s *Server) show(ctx context.Context, v manager.View) Cluster {
 			nodes = []profile.Node{}
 		}
 	}
+	o := operationOf(v.Operation)
+	if waits := s.Runs.Waits(v.Name, v.Operation.Run()); o != nil {
+		o.Waits = waitsOf(ctx, waits)
+	}
 	return Cluster{Nodes: nodes, Balancer: lb, Facts: Facts{
 		Name: v.Name, State: string(v.State), Ready: v.State.Ready(), Since: v.Since, Revision: v.Revision,
-		Created: v.Created, ViewOnly: v.Kubeconfig, Operation: operationOf(v.Operation),
+		Created: v.Created, ViewOnly: v.Kubeconfig, Operation: o,
 		Last: operationOf(v.Last), Fault: faultOf(ctx, cmp.Or(v.Fault, v.Trouble)), Continue: string(v.Continued()),
 	}}
 }

@@ -81,6 +81,8 @@ type Runner struct {
 	mu      sync.Mutex
 	secrets map[string]map[string]string // by cluster: what was said, for the runs that follow; never written down
 	over    map[string]ended             // by directory: how runs ended that are over
+	feeds   map[string]*feed             // by cluster and run: those that somebody watches
+	asked   map[string]*asking           // by cluster: runs that go on
 
 	machines kept[machines]
 	certs    kept[ends]
@@ -95,7 +97,7 @@ type ended struct {
 // New makes a Runner.
 func New(o Options) *Runner {
 	return &Runner{o: o, store: store.Dir{Root: o.Root}, secrets: map[string]map[string]string{},
-		over: map[string]ended{}}
+		over: map[string]ended{}, feeds: map[string]*feed{}, asked: map[string]*asking{}}
 }
 
 // Dir is the server's own directory of a cluster.
