@@ -137,7 +137,7 @@ var within = map[string][]string{
 		"internal/phases/plan", "internal/phases/rolling", "internal/phases/wait"},
 	"internal/phases/preflight": {"internal/phases/env", "internal/phases/facts", "internal/phases/layout",
 		"internal/phases/node", "internal/phases/nodes", "internal/phases/objects", "internal/phases/payload",
-		"internal/phases/plan"},
+		"internal/phases/plan", "internal/phases/takeover"},
 	"internal/phases/objects":   {"internal/phases/clients"},
 	"internal/phases/foreign":   {"internal/phases/clients", "internal/phases/node", "internal/phases/takeover"},
 	"internal/phases/nodestest": {"internal/phases/facts"},

@@ -145,6 +145,18 @@ func byOthers(t *testing.T, nodes, others int) *stand.Stand {
 	return s
 }
 
+// running are the processes of the components on each node of a lab, and a sum over what they read.
+func running(t *testing.T, s *stand.Stand, nodes int) []string {
+	t.Helper()
+	out, err := s.Each(t.Context(), nodes, "for p in etcd kube-apiserver kube-controller-manager kube-scheduler "+
+		"kubelet kube-proxy; do pgrep -x -o $(printf %.15s $p); done; "+
+		"cat /etc/kubernetes/manifests/*.yaml /etc/kubernetes/*.yaml /etc/kubernetes/*.conf "+
+		"/etc/kubernetes/*.kubeconfig /etc/kubernetes/pki/*.* /usr/lib/systemd/system/kube*.service "+
+		"2>/dev/null | sha256sum")
+	must(t, "processes", err)
+	return out
+}
+
 // TestImportKubeadm: a cluster of three control planes and a worker that kubeadm has made by hand, with the files of
 // upstream's packages. It is imported without a change on its nodes, looked at and backed up; a second import changes
 // nothing; a cleanup stops it and says what stays, and kubeadm reset removes that.
@@ -154,18 +166,7 @@ func TestImportKubeadm(t *testing.T) {
 	ctx := t.Context()
 
 	s.Say("== imported, and nothing of it is restarted")
-	runs := func() []string {
-		t.Helper()
-		out, err := s.Each(ctx, 4, "for p in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet "+
-			"kube-proxy; do pgrep -x -o $(printf %.15s $p); done; "+
-			"cat /etc/kubernetes/manifests/*.yaml /etc/kubernetes/*.conf /etc/kubernetes/pki/*.* "+
-			"2>/dev/null | sha256sum")
-		must(t, "processes", err)
-		return out
-	}
-	const manifests = "ls -d /etc/kubernetes/manifests 2>/dev/null || true"
-	kept, err := s.Each(ctx, 4, manifests)
-	must(t, "manifests", err)
+	runs := func() []string { return running(t, s, 4) }
 	before := runs()
 	args := importing(t, s)
 	try(t, s, 0, args...)
@@ -216,6 +217,16 @@ func TestImportTakenOver(t *testing.T) {
 	theirs := sum("n4")
 	try(t, s, 0, importing(t, s)...)
 	must(t, "why", try(t, s, 5, "certs", "renew", "--id", "taken").Has("deploy --id taken"))
+
+	s.Say("== a flag that somebody has given a kubelet is not lost")
+	_, err := s.Lab.Run(ctx, "n4", "echo KUBELET_EXTRA_ARGS=--max-pods=77 >/etc/default/kubelet")
+	must(t, "flag", err)
+	must(t, "flag", try(t, s, 5, "deploy", "--id", "taken").Has("--max-pods=77", "config-extra-args"))
+	if now := sum("n4"); now != theirs {
+		t.Errorf("n4 is another one: %s, and before %s", now, theirs)
+	}
+	_, err = s.Lab.Run(ctx, "n4", "rm /etc/default/kubelet")
+	must(t, "flag", err)
 
 	s.Say("== taken over")
 	must(t, "plan", try(t, s, 0, "plan", "deploy", "--id", "taken").Has("n1", "n4", "10-kubeadm.conf"))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
@@ -94,3 +95,60 @@ func TestCheckOfNodesThatAreToBeTakenOver(t *testing.T) {
 }
 
 func refusedImport() []string { return []string{"error preflight.not-taken-over"} }
+
+// A kubelet is not taken over without the flags that somebody has given it. Those of kubeadm, and those that Eggo sets
+// to the same, are no such flags.
+func TestFlagsOfAKubeletThatIsToBeTakenOver(t *testing.T) {
+	const kubeadm = `env KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///run/containerd/containerd.sock ` +
+		`--hostname-override=w1 --node-ip=127.0.0.2 --node-labels=a=b --register-with-taints=c=d:NoSchedule ` +
+		`--pod-infra-container-image=registry.k8s.io/pause:3.10"` + "\n"
+	with := func(value string) func(in *Input) {
+		return func(in *Input) {
+			in.Cluster.ExtraArgs = []config.ExtraArgs{{Component: "kube-proxy", Args: map[string]string{"--v": "4"}},
+				{Component: "kubelet", Args: map[string]string{"--max-pods": value}}}
+		}
+	}
+	for name, c := range map[string]struct {
+		says  string
+		spoil func(in *Input)
+		want  string
+	}{
+		"none":                   {"", nil, ""},
+		"of kubeadm":             {kubeadm + "\n", nil, ""},
+		"of kubeadm for another": {strings.ReplaceAll(kubeadm, "w1", "w9"), nil, "--hostname-override=w9"},
+		"another socket": {strings.ReplaceAll(kubeadm, "containerd.sock", "crio.sock"), nil,
+			"--container-runtime-endpoint=unix:///run/containerd/crio.sock"},
+		"/etc/default/kubelet": {kubeadm + "env # KUBELET_EXTRA_ARGS=--no\nenv KUBELET_EXTRA_ARGS=--max-pods=50 " +
+			"--fail-swap-on --v 4\n", nil, "--max-pods=50, --fail-swap-on=true, --v=4"},
+		"quoted":                   {`env KUBELET_EXTRA_ARGS="--max-pods=50 '--v=4'"` + "\n", nil, "--max-pods=50, --v=4"},
+		"another variable":         {"env OTHER=--max-pods=50\nenv KUBELET_EXTRA_ARGS=\n", nil, ""},
+		"in deploy.yaml":           {"env KUBELET_EXTRA_ARGS=--max-pods=50\n", with("50"), ""},
+		"another value there":      {"env KUBELET_EXTRA_ARGS=--max-pods=50\n", with("60"), "--max-pods=50"},
+		"of another component too": {"env KUBELET_EXTRA_ARGS=--v=4\n", with("50"), "--v=4"},
+		"of the process": {"arg /usr/bin/kubelet\narg --kubeconfig=/etc/kubernetes/kubelet.conf\narg --v\narg 4\n" +
+			"arg --fail-swap-on\n", nil, "--v=4, --fail-swap-on=true"},
+		"of both": {"env KUBELET_EXTRA_ARGS=--v=4\narg /usr/bin/kubelet\narg --config=/var/lib/kubelet/config.yaml\n" +
+			"arg --v=4\n", nil, "--v=4"},
+		"with what no terminal may get": {"env KUBELET_EXTRA_ARGS=--v=4\x1b[2J\n", nil, "--v=4[2J"},
+		"in a join":                     {"env KUBELET_EXTRA_ARGS=--v=4\n", func(in *Input) { in.Verb = "join" }, ""},
+		"of the driver of services": {"env KUBELET_EXTRA_ARGS=--v=4\n",
+			func(in *Input) { in.Cluster.Eggo.Driver = "binary" }, ""},
+	} {
+		in, f := newInput(), nodestest.Good(worker)
+		f.Cluster, f.RecordKinds = "mine", []string{"imported"}
+		in.Cluster.Eggo.Imported, in.Cluster.Eggo.Driver, in.Runtime = true, "kubeadm", "containerd"
+		in.SetFact("w1", f)
+		in.SetNode("w1", node.New(says{out: strings.ReplaceAll(c.says, "127.0.0.2", worker.IP.String())}, nil))
+		if c.spoil != nil {
+			c.spoil(in)
+		}
+		got := RunOn(t.Context(), in, []Check{checkKubeletFlags()}, worker, f)
+		switch {
+		case c.want == "" && len(got) > 0:
+			t.Errorf("%s: %+v", name, got)
+		case c.want != "" && (len(got) != 1 || got[0].Severity != event.Error ||
+			got[0].Fault.Code != "preflight.kubelet-flags" || got[0].Fault.Args["flags"] != c.want):
+			t.Errorf("%s: %+v, want %s", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package preflight
+
+import (
+	"context"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/takeover"
+	"github.com/eggo-k8s/eggo/internal/shell"
+)
+
+// checkKubeletFlags refuses to take over a kubelet with flags that deploy.yaml does not have: our unit would start it
+// without them.
+func checkKubeletFlags() Check {
+	return Check{
+		Name: "kubelet-flags", Codes: []string{"preflight.kubelet-flags"}, Needs: Ours,
+		Ask: func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding {
+			if !f.Imported() || !in.takesOver() || !in.deploysAll() {
+				return nil
+			}
+			out, err := in.Nodes.Node(n.Name).Query(ctx,
+				"APPLIED="+shell.Quote(node.Dir+"/applied/"+takeover.KubeletUnit)+"\n"+takeover.KubeletScript)
+			if err != nil {
+				return as(n.Name, err)
+			}
+			ours := takeover.KubeletOf{Node: n.Name, IP: n.IP.String(), Resolv: f.Resolv,
+				DNS: in.Cluster.DNSAddr.String(), Domain: in.Cluster.DNSDomain}
+			var lost []string
+			for _, flag := range takeover.KubeletFlags(out) {
+				if !ours.Keeps(flag) && !in.hasFlag(flag) {
+					lost = append(lost, event.Clean(flag.String()))
+				}
+			}
+			if len(lost) == 0 {
+				return nil
+			}
+			return one(event.Error, n, "preflight.kubelet-flags", "flags", strings.Join(lost, ", "))
+		},
+	}
+}
+
+// hasFlag says whether deploy.yaml gives kubelets a flag, with the same value.
+func (in *Input) hasFlag(flag takeover.KubeletFlag) bool {
+	for _, e := range in.Cluster.ExtraArgs {
+		value, is := e.Args["--"+flag.Name]
+		if is && e.Component == "kubelet" && value == flag.Value {
+			return true
+		}
+	}
+	return false
+}
