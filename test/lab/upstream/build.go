@@ -266,7 +266,7 @@ func plan(o Options) ([]job, string, error) {
 		}
 		jobs = append(jobs, files...)
 		if o.Spec.suite {
-			jobs = append(jobs, suiteJob(o.Spec.Kubernetes, a))
+			jobs = append(jobs, suiteJob(o.Spec.Kubernetes, a), busyboxJob(a))
 		}
 	}
 	images, err := imageJobs(o.Spec, arches)

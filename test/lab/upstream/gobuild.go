@@ -95,18 +95,28 @@ func (b *builder) goRun(ctx context.Context, dir, arch string, args ...string) (
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-buildvcs=false -mod=mod",
 		"GOWORK=off", "PWD="+dir)
-	// The compilers are children of the go command: an interrupt must end them too.
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	err := b.run(ctx, cmd)
+	return out.Bytes(), err
+}
+
+// run runs a command that builds something. What it says, its output included unless that goes elsewhere, goes to the
+// progress; the last of it is in the error.
+func (b *builder) run(ctx context.Context, cmd *exec.Cmd) error {
+	// The compilers are children of the command: an interrupt must end them too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	var out bytes.Buffer
-	cmd.Stdout = &out
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if cmd.Stdout == nil {
+		cmd.Stdout = cmd.Stderr
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	var last []string
 	lines := bufio.NewScanner(stderr)
@@ -120,11 +130,11 @@ func (b *builder) goRun(ctx context.Context, dir, arch string, args ...string) (
 	_, _ = io.Copy(io.Discard, stderr) // behind a line that is too long for the scanner
 	if err := cmd.Wait(); err != nil {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
-		return nil, fmt.Errorf("go %s: %w\n%s", args[0], err, strings.Join(last, "\n"))
+		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(cmd.Path), cmd.Args[1], err, strings.Join(last, "\n"))
 	}
-	return out.Bytes(), nil
+	return nil
 }
 
 // download fetches a published module through the go command, which verifies it against the checksum database.

@@ -285,7 +285,8 @@ func prune(dir string) error {
 	return err
 }
 
-// withParents sorts the members of a layer and adds the directories that they are in.
+// withParents sorts the members of a layer and adds the directories that they are in. Of members with the same name the
+// last one is taken.
 func withParents(members []member) []member {
 	all := map[string]member{}
 	for _, m := range members {

@@ -21,7 +21,7 @@ func TestTheSuiteIsPlanned(t *testing.T) {
 	const agnhost = testImages + "agnhost:2.56"
 	suite := spec.Suite("v1.34.2", []string{agnhost, "registry.k8s.io/etcd:3.6.4-0"})
 	jobs, _, err := plan(Options{Dir: t.TempDir(), Spec: suite})
-	if err != nil || len(jobs) != 3 {
+	if err != nil || len(jobs) != 4 {
 		t.Fatal(len(jobs), err)
 	}
 	for _, j := range jobs {
@@ -30,8 +30,8 @@ func TestTheSuiteIsPlanned(t *testing.T) {
 		}
 	}
 	bundled, err := imageJob(spec, agnhost, []string{runtime.GOARCH})
-	if err != nil || bundled.id != jobs[1].id || bundled.recipe == jobs[1].recipe {
-		t.Errorf("%v: %q and %q", err, bundled.recipe, jobs[1].recipe)
+	if err != nil || bundled.id != jobs[2].id || bundled.recipe == jobs[2].recipe {
+		t.Errorf("%v: %q and %q", err, bundled.recipe, jobs[2].recipe)
 	}
 	if _, _, err := plan(Options{Dir: t.TempDir(), Spec: spec.Suite("v1.34.2", []string{"invalid:1"})}); err == nil {
 		t.Error("an image without a recipe is planned")

@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,7 +11,7 @@ import (
 )
 
 // The images that the tests of the end-to-end suite run. What is of Kubernetes is built from its sources; where
-// upstream takes Alpine, these take Debian.
+// upstream takes Alpine, these take Debian and a busybox of their own.
 
 // suiteTime is that of images that are not of Kubernetes: what is in them has no release of its own.
 func suiteTime() time.Time { return time.Date(2025, time.June, 1, 0, 0, 0, 0, time.UTC) }
@@ -21,16 +20,17 @@ const testImages = "registry.k8s.io/e2e-test-images/"
 
 // suiteRecipes are the images of the suite that can be made.
 func suiteRecipes() []imageRecipe {
+	const shell = "s2 " + busyboxRecipe
 	return []imageRecipe{
-		{testImages + "agnhost:", "agnhost", "s1", true, true, dockerTypes, suiteAgnhostImage},
-		{testImages + "busybox:", "busybox", "s1", false, true, dockerTypes, busyboxImage},
-		{testImages + "httpd:", "httpd", "s1", false, true, dockerTypes, httpdImage},
-		{testImages + "nginx:", "nginx", "s1", false, true, dockerTypes, nginxImage},
-		{testImages + "jessie-dnsutils:", "dnsutils", "s1", false, true, dockerTypes, dnsutilsImage},
-		{testImages + "nonewprivs:", "nonewprivs", "s1", true, true, dockerTypes, nonewprivsImage},
+		{testImages + "agnhost:", "agnhost", shell, true, true, dockerTypes, suiteAgnhostImage},
+		{testImages + "busybox:", "busybox", shell, false, true, dockerTypes, busyboxImage},
+		{testImages + "httpd:", "httpd", shell, false, true, dockerTypes, httpdImage},
+		{testImages + "nginx:", "nginx", shell, false, true, dockerTypes, nginxImage},
+		{testImages + "jessie-dnsutils:", "dnsutils", shell, false, true, dockerTypes, dnsutilsImage},
+		{testImages + "nonewprivs:", "nonewprivs", shell, true, true, dockerTypes, nonewprivsImage},
 		{testImages + "sample-apiserver:", "sample API server", "s1", true, true, dockerTypes,
 			sampleAPIServerImage},
-		pictureRecipe("kitten"), pictureRecipe("nautilus"),
+		pictureRecipe("kitten", shell), pictureRecipe("nautilus", shell),
 		{"registry.k8s.io/pause:", "pause", "2", false, true, dockerTypes, pauseImage},
 		{"registry.k8s.io/etcd:", "etcd", "1", false, true, dockerTypes, etcdImage},
 	}
@@ -52,10 +52,9 @@ func (b *builder) suiteAgnhost(ctx context.Context, arch string) (platformImage,
 			source: filepath.Join(p.Dir, "test", "images", "agnhost", "porter", f)})
 	}
 	user, err := b.shellUserland(ctx, arch, userland{
-		packages: []string{"curl", "iproute2", "bind9-dnsutils", "libc-bin", "netcat-openbsd"},
-		programs: []string{"usr/bin/curl", "bin/ip", "bin/ss", "usr/bin/dig", "usr/bin/nslookup", "usr/bin/getent",
-			"bin/nc.openbsd"},
-		instead: []string{"ip", "nc", "nslookup"},
+		packages: []string{"bash", "curl", "iproute2", "bind9-dnsutils", "libc-bin", "netcat-openbsd"},
+		programs: []string{"bin/bash", "usr/bin/curl", "bin/ip", "bin/ss", "usr/bin/dig", "usr/bin/nslookup",
+			"usr/bin/getent", "bin/nc.openbsd"},
 	})
 	if err != nil {
 		return platformImage{}, p, err
@@ -70,8 +69,8 @@ func (b *builder) suiteAgnhost(ctx context.Context, arch string) (platformImage,
 }
 
 // pictureRecipe makes an image that serves a picture of an animal: agnhost with two files.
-func pictureRecipe(name string) imageRecipe {
-	return imageRecipe{testImages + name + ":", name, "s1", true, true, dockerTypes,
+func pictureRecipe(name, recipe string) imageRecipe {
+	return imageRecipe{testImages + name + ":", name, recipe, true, true, dockerTypes,
 		func(ctx context.Context, b *builder, _, arch string) (platformImage, error) {
 			img, p, err := b.suiteAgnhost(ctx, arch)
 			if err != nil {
@@ -95,8 +94,8 @@ func busyboxImage(ctx context.Context, b *builder, tag, arch string) (platformIm
 
 func dnsutilsImage(ctx context.Context, b *builder, tag, arch string) (platformImage, error) {
 	user, err := b.shellUserland(ctx, arch, userland{
-		packages: []string{"bind9-dnsutils", "libc-bin"},
-		programs: []string{"usr/bin/dig", "usr/bin/nslookup", "usr/bin/getent"}, instead: []string{"nslookup"},
+		packages: []string{"bash", "bind9-dnsutils", "libc-bin"},
+		programs: []string{"bin/bash", "usr/bin/dig", "usr/bin/nslookup", "usr/bin/getent"},
 	})
 	return debianImage("dnsutils", tag, arch, user, v1.Config{Cmd: []string{"/bin/bash"}}), err
 }
@@ -125,7 +124,7 @@ func httpdImage(ctx context.Context, b *builder, tag, arch string) (platformImag
 	const dir, modules = "usr/local/apache2", "usr/lib/apache2/modules/mod_"
 	user, err := b.shellUserland(ctx, arch, userland{packages: []string{"apache2-bin"},
 		programs: []string{"usr/sbin/apache2", modules + "mpm_event.so", modules + "authz_core.so",
-			modules + "dir.so"}, instead: []string{"httpd"}})
+			modules + "dir.so"}})
 	user = append(user,
 		member{name: dir + "/conf/httpd.conf", mode: 0o644, data: httpdConf},
 		member{name: dir + "/htdocs/index.html", mode: 0o644, data: []byte(itWorks)},
@@ -164,7 +163,7 @@ func nonewprivsImage(ctx context.Context, b *builder, _, arch string) (platformI
 	nnp.mode = 0o6755
 	return platformImage{
 		arch: arch, created: released,
-		layers: []imageLayer{{"RUN bash, busybox", user}, {"COPY nnp /usr/local/bin/nnp", []member{nnp}}},
+		layers: []imageLayer{{"RUN busybox", user}, {"COPY nnp /usr/local/bin/nnp", []member{nnp}}},
 		config: v1.Config{Cmd: []string{"nnp"}, Env: []string{searchPath}},
 	}, err
 }
@@ -189,17 +188,12 @@ func sampleAPIServerImage(ctx context.Context, b *builder, _, arch string) (plat
 	}, nil
 }
 
-// userland is what an image has beside a shell and busybox.
-type userland struct {
-	packages, programs []string
-	instead            []string // of commands of busybox
-}
+// userland is what an image has beside busybox: programs of packages, also in place of commands of busybox.
+type userland struct{ packages, programs []string }
 
-// shellUserland has bash as sh and the commands of busybox. The shell of Debian's busybox is not upstream's: it runs
-// its own commands where there are programs of the same name, and its children do not get variables with a dash in
-// their names, which tests look for.
+// shellUserland has busybox, with its shell as sh.
 func (b *builder) shellUserland(ctx context.Context, arch string, u userland) ([]member, error) {
-	tree, err := b.userland(ctx, arch, append([]string{"bash-static", "busybox-static", "netbase"}, u.packages...)...)
+	tree, err := b.userland(ctx, arch, append([]string{"netbase"}, u.packages...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -211,21 +205,8 @@ func (b *builder) shellUserland(ctx context.Context, arch string, u userland) ([
 	if err != nil {
 		return nil, err
 	}
-	bash, ok := tree["bin/bash-static"]
-	if !ok {
-		return nil, fmt.Errorf("no bin/bash-static in the packages")
-	}
-	bash.name = "bin/bash"
-	var commands []string
-	for c := range strings.FieldsSeq(busyboxCommands) {
-		if !containsWord(strings.Join(u.instead, " "), c) {
-			commands = append(commands, c)
-		}
-	}
-	busy, err := tree.busybox(commands...)
-	out = append(append(out, bash, member{name: "bin/sh", link: "bash"},
-		member{name: "usr/bin/env", link: "/bin/busybox"}), busy...)
-	return append(out, shellFiles()...), err
+	busy, err := b.busybox(ctx, arch)
+	return append(append(busy, out...), shellFiles()...), err
 }
 
 // shellFiles are the directories and the users of an image with a shell.
@@ -243,18 +224,3 @@ func shellFiles() []member {
 	}
 	return out
 }
-
-// busyboxCommands are those of Debian's busybox that have a place in an image.
-const busyboxCommands = `
-[ [[ ar arch arp arping ascii ash awk base64 basename bc bunzip2 bzcat bzip2 cal cat chgrp chmod chown chroot
-chvt clear cmp cp cpio crc32 crond crontab cut date dc dd devmem df diff dirname dmesg dnsdomainname dos2unix
-du echo ed egrep env expand expr factor fallocate false fatattr fgrep find findfs fold free fsfreeze fstrim
-ftpget ftpput getopt grep groups gunzip gzip head hexdump hostid hostname httpd id ifconfig ionice ip ipcalc
-ipneigh kill killall last less link linux32 linux64 ln logger logname losetup ls lzcat lzma lzop md5sum mim
-mkdir mkfifo mknod mkpasswd mkswap mktemp more mount mt mv nc netstat nl nologin nproc nsenter nslookup nuke
-od passwd paste patch pidof ping ping6 pivot_root printf ps pwd readlink realpath renice reset resume rev rm
-rmdir route run-parts sed seq setpriv setsid sha1sum sha256sum sha3sum sha512sum shred shuf sleep sort
-start-stop-daemon stat strings stty su sync sysctl tac tail tar taskset tc tee telnet telnetd test tftp time
-timeout top touch tr traceroute traceroute6 true truncate ts tty umount uname uncompress unexpand uniq
-unix2dos unlink unlzma unshare unxz unzip uptime usleep uudecode uuencode vi w watch watchdog wc wget which
-who whoami xargs xxd xz xzcat yes zcat`

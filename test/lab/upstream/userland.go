@@ -159,7 +159,7 @@ func (b *builder) verified(ctx context.Context, p, sum string) ([]byte, error) {
 	}
 	if got := sha256.Sum256(body); hex.EncodeToString(got[:]) != sum {
 		_ = os.Remove(file) // so that the next build asks the mirror again
-		return nil, fmt.Errorf("%s does not have the sha256 that the index names", p)
+		return nil, fmt.Errorf("%s does not have the sha256 that is expected of it", p)
 	}
 	return body, nil
 }
