@@ -145,8 +145,8 @@ func byOthers(t *testing.T, nodes, others int) *stand.Stand {
 	return s
 }
 
-// running are the processes of the components on each node of a lab, and a sum over what they read.
-func running(t *testing.T, s *stand.Stand, nodes int) []string {
+// whatRuns are the processes of the components on each node of a lab, and a sum over what they read.
+func whatRuns(t *testing.T, s *stand.Stand, nodes int) []string {
 	t.Helper()
 	out, err := s.Each(t.Context(), nodes, "for p in etcd kube-apiserver kube-controller-manager kube-scheduler "+
 		"kubelet kube-proxy; do pgrep -x -o $(printf %.15s $p); done; "+
@@ -166,7 +166,10 @@ func TestImportKubeadm(t *testing.T) {
 	ctx := t.Context()
 
 	s.Say("== imported, and nothing of it is restarted")
-	runs := func() []string { return running(t, s, 4) }
+	const manifests = "ls -d /etc/kubernetes/manifests 2>/dev/null || true"
+	kept, err := s.Each(ctx, 4, manifests)
+	must(t, "manifests", err)
+	runs := func() []string { return whatRuns(t, s, 4) }
 	before := runs()
 	args := importing(t, s)
 	try(t, s, 0, args...)

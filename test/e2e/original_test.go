@@ -68,10 +68,10 @@ func TestImportOriginal(t *testing.T) {
 	ctx := t.Context()
 
 	s.Say("== imported, and nothing of it is restarted")
-	before := running(t, s, 2)
+	before := whatRuns(t, s, 2)
 	same := func(after string) {
 		t.Helper()
-		if now := running(t, s, 2); !slices.Equal(now, before) {
+		if now := whatRuns(t, s, 2); !slices.Equal(now, before) {
 			t.Errorf("%s has changed what runs: %v, and before %v", after, now, before)
 		}
 	}
