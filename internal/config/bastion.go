@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net"
 	"strconv"
 	"strings"
@@ -88,4 +89,9 @@ func parseHop(s string) (Bastion, bool) {
 	}
 	// Brackets are for IPv6 addresses alone.
 	return b, ruleHost.ok(b.Host) && strings.Contains(s, "[") == strings.Contains(b.Host, ":")
+}
+
+// Login is how the bastion is logged in to, as user@host:port. user is who logs in where it has none of its own.
+func (b Bastion) Login(user string) string {
+	return cmp.Or(b.User, user) + "@" + net.JoinHostPort(b.Host, strconv.Itoa(cmp.Or(b.Port, 22)))
 }

@@ -3,10 +3,12 @@ package draft
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/machines"
@@ -32,7 +34,7 @@ func addLogins(d *config.Draft, list []machines.Entry, first bool) {
 		}
 		for _, e := range list {
 			if v := x.of(e); v != "" && v != d.Get(x.key) {
-				setLogin(d, nameOf(d, e), x.own, v)
+				SetLogin(d, nameOf(d, e), x.own, v)
 			}
 		}
 	}
@@ -97,8 +99,8 @@ func writeLogins(d *config.Draft, m *yaml.Node) {
 	}
 }
 
-// setLogin sets a value of the login of one machine. A text of eggo.machines that is no map stays as it was typed.
-func setLogin(d *config.Draft, name, key, value string) {
+// SetLogin sets a value of the login of one machine. A text of eggo.machines that is no map stays as it was typed.
+func SetLogin(d *config.Draft, name, key, value string) {
 	var doc yaml.Node
 	if text := d.Values["eggo.machines"]; text != "" {
 		if yaml.Unmarshal([]byte(text), &doc) != nil || len(doc.Content) != 1 ||
@@ -129,4 +131,36 @@ func entryOf(m *yaml.Node, key string, fresh func() *yaml.Node) *yaml.Node {
 	k.SetString(key)
 	m.Content = append(m.Content, &k, fresh())
 	return m.Content[len(m.Content)-1]
+}
+
+// AskBastion has a draft say that the password of a bastion is asked for. who is the bastion as the login to it,
+// user@host or user@host:port; user is who logs in where none is said. It gives false if the draft has no such bastion.
+func AskBastion(d *config.Draft, user, who string) bool {
+	probe := config.Draft{Values: map[string]string{"cluster-id": "x", "eggo.bastion": d.Values["eggo.bastion"],
+		config.BundleKey("amd64"): "/x.tar.gz"}, Machines: []config.Machine{{Name: "x", IP: "192.0.2.1",
+		Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+	c, _ := probe.Check("deploy.yaml")
+	if c == nil {
+		return false
+	}
+	list, known := []map[string]any{}, false
+	for _, b := range c.Eggo.Bastions {
+		hop := map[string]any{"host": b.Host, "port": b.Port}
+		for key, value := range map[string]string{"user": b.User, "private-key-path": b.PrivateKeyPath,
+			"password": b.Password, "password-from": b.PasswordFrom} {
+			if value != "" {
+				hop[key] = value
+			}
+		}
+		if own := b.Login(user); own == who || own == who+":22" {
+			known, hop["password-from"] = true, "prompt"
+		}
+		list = append(list, hop)
+	}
+	text, err := json.Marshal(list) // which is YAML
+	if !known || err != nil {
+		return false
+	}
+	d.Values["eggo.bastion"] = string(text)
+	return true
 }

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"net"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -89,8 +87,7 @@ func bastionSecrets(bastions []config.Bastion, user string) (out []secret) {
 		b := &bastions[i]
 		user := cmp.Or(b.User, user)
 		what := event.M("ask.bastion", "host", b.Host, "user", user)
-		id := "bastion " + user + "@" + net.JoinHostPort(b.Host, strconv.Itoa(cmp.Or(b.Port, 22)))
-		out = append(out, secret{SecretQuestion{id, b.PasswordFrom, what}, &b.Password})
+		out = append(out, secret{SecretQuestion{"bastion " + b.Login(user), b.PasswordFrom, what}, &b.Password})
 	}
 	return out
 }

@@ -41,18 +41,27 @@ func (p *Page) get(v *visit, path string, into any) error {
 // call sends a request to the API in the name of the reader, with more headers by name and value. What is wrong is a
 // problem, in the reader's language.
 func (p *Page) call(v *visit, method, path string, body, into any, headers ...string) error {
+	r, err := p.ask(v, method, path, body, headers...)
+	if err != nil || into == nil || r.body.Len() == 0 {
+		return err
+	}
+	return json.Unmarshal(r.body.Bytes(), into)
+}
+
+// ask is call with the whole answer.
+func (p *Page) ask(v *visit, method, path string, body any, headers ...string) (*reply, error) {
 	var text io.Reader = http.NoBody
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		text = bytes.NewReader(b)
 	}
 	ctx := problem.Speaking(v.r.Context(), string(v.lang))
 	q, err := http.NewRequestWithContext(ctx, method, server.Prefix+path, text)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	q.RemoteAddr, q.RequestURI = v.r.RemoteAddr, q.URL.RequestURI()
 	q.Header.Set("Accept-Language", string(v.lang))
@@ -67,14 +76,11 @@ func (p *Page) call(v *visit, method, path string, body, into any, headers ...st
 	if r.status >= http.StatusMultipleChoices {
 		said := &problem.Problem{}
 		if err := json.Unmarshal(r.body.Bytes(), said); err != nil || said.Code == "" {
-			return fmt.Errorf("%s %s: status %d", method, path, r.status)
+			return nil, fmt.Errorf("%s %s: status %d", method, path, r.status)
 		}
-		return said
+		return nil, said
 	}
-	if into == nil || r.body.Len() == 0 {
-		return nil
-	}
-	return json.Unmarshal(r.body.Bytes(), into)
+	return r, nil
 }
 
 // in is the path of a cluster in the API, with more below it.

@@ -137,13 +137,13 @@ func (p *Page) clustersLive(v *visit) error {
 // overview is the page of a cluster.
 type overview struct {
 	row
+	sheet
 	Status    []server.NodeStatus
 	Later     bool             // the API server takes long: the script asks again
 	StatusBad *problem.Problem // why the API server was not asked, or did not answer
 	RunTable  runList
 	Snapshots []server.Snapshot
 	Backups   []server.Backup
-	Bundles   []server.Bundle
 	Operate   bool
 	Admin     bool
 }
@@ -176,7 +176,8 @@ func (p *Page) cluster(v *visit) error {
 	if err != nil {
 		return err
 	}
-	o := overview{row: r, Operate: v.may(access.Operate, name), Admin: v.may(access.Administer, name)}
+	o := overview{row: r, sheet: sheet{p: v.p}, Operate: v.may(access.Operate, name),
+		Admin: v.may(access.Administer, name)}
 	if err := p.nodeStatus(v, &o); err != nil {
 		return err
 	}
@@ -200,11 +201,6 @@ func (p *Page) cluster(v *visit) error {
 	}
 	o.Backups = backups.Backups
 	o.RunTable, o.Snapshots = runList{Cluster: name, Rows: runRows(name, runs.Runs)}, snapshots.Snapshots
-	if o.Operate {
-		if o.Bundles, err = p.bundles(v); err != nil {
-			return err
-		}
-	}
 	p.render(v, http.StatusOK, "cluster", name, o)
 	return nil
 }
@@ -299,19 +295,48 @@ func (p *Page) runs(v *visit) error {
 
 // login is where one logs in, or creates the first administrator.
 func (p *Page) login(v *visit) error {
+	return p.loginPage(v, http.StatusOK, v.r.URL.Query().Get("next"), nil)
+}
+
+func (p *Page) loginPage(v *visit, status int, next string, why *problem.Problem) error {
 	var m routes.Methods
 	if err := p.get(v, "/login", &m); err != nil {
 		return err
 	}
 	body := struct {
 		routes.Methods
-		Next string
-	}{m, "/"}
-	// a path of this server alone: nobody is led elsewhere
-	if u, err := url.Parse(v.r.URL.Query().Get("next")); err == nil && u.Host == "" && u.Scheme == "" &&
-		strings.HasPrefix(u.Path, "/") && !strings.HasPrefix(u.Path, "//") && !strings.Contains(u.Path, "\\") {
-		body.Next = u.String()
+		Next    string
+		Problem *problem.Problem
+	}{m, ownPath(next), why}
+	p.render(v, status, "login", v.p.T("page.login"), body)
+	return nil
+}
+
+// ownPath is a path of this server alone: nobody is led elsewhere.
+func ownPath(text string) string {
+	if u, err := url.Parse(text); err == nil && u.Host == "" && u.Scheme == "" && strings.HasPrefix(u.Path, "/") &&
+		!strings.HasPrefix(u.Path, "//") && !strings.Contains(u.Path, "\\") {
+		return u.String()
 	}
-	p.render(v, http.StatusOK, "login", v.p.T("page.login"), body)
+	return "/"
+}
+
+// loggedIn logs somebody in whose browser runs no script.
+func (p *Page) loggedIn(v *visit) error {
+	q, err := v.form()
+	if err != nil {
+		return err
+	}
+	r, err := p.ask(v, http.MethodPost, "/login", map[string]string{"name": q.Get("name"),
+		"password": q.Get("password")})
+	if err != nil {
+		why, err := said(err)
+		if err != nil {
+			return err
+		}
+		return p.loginPage(v, why.Status, q.Get("next"), why)
+	}
+	v.w.Header().Set("Set-Cookie", r.header.Get("Set-Cookie"))
+	http.Redirect(v.w, v.r, ownPath(q.Get("next")), http.StatusSeeOther)
 	return nil
 }

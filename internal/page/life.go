@@ -27,11 +27,11 @@ func (p *Page) inspect(v *visit, path string, into any) error {
 	if v.r.Method == http.MethodGet {
 		return p.get(v, path, into)
 	}
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, mostForm)
-	if err := v.r.ParseForm(); err != nil {
-		return malformed(err)
+	q, err := v.form()
+	if err != nil {
+		return err
 	}
-	return p.call(v, http.MethodPost, path, map[string]any{"secrets": secretsOf(v.r.PostForm)}, into)
+	return p.call(v, http.MethodPost, path, map[string]any{"secrets": secretsOf(q)}, into)
 }
 
 // certificates are listed when they are asked for: with those of the nodes that takes seconds.
@@ -115,11 +115,11 @@ type verifiedBackup struct {
 
 // verified verifies a backup.
 func (p *Page) verified(v *visit) error {
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, mostForm)
-	if err := v.r.ParseForm(); err != nil {
-		return malformed(err)
+	q, err := v.form()
+	if err != nil {
+		return err
 	}
-	key := server.BackupKey{Passphrase: v.r.PostForm.Get("passphrase"), Identity: v.r.PostForm.Get("identity")}
+	key := server.BackupKey{Passphrase: q.Get("passphrase"), Identity: q.Get("identity")}
 	var res verifiedBackup
 	path := in(v.r.PathValue("cluster"), "/backups/"+escaped(v.r.PathValue("backup"))+"/verify")
 	if err := p.call(v, http.MethodPost, path, key, &res); err != nil {

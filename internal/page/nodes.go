@@ -18,19 +18,25 @@ import (
 type nodeTable struct {
 	Nodes []profile.Node
 	// Joins and Gone: the addresses of those that are new, and those that are removed.
-	Joins []string
-	Gone  []profile.Node
+	Joins    []string
+	Gone     []profile.Node
+	Balancer *profile.Balancer
 }
 
 // nodesForm is the page on which the nodes of a cluster are changed.
 type nodesForm struct {
+	sheet
 	Name  string
 	Lines string
 	Rows  int
 }
 
-// nodes is the page on which nodes join or are removed.
-func (p *Page) nodes(v *visit) error {
+// changing is the form on which nodes join or are removed.
+func (p *Page) changing() wizard {
+	return wizard{show: p.nodes, draft: p.nodesDraft, check: p.nodesPlan, send: p.nodesSet}
+}
+
+func (p *Page) nodes(v *visit, s sheet, status int) error {
 	name := v.r.PathValue("cluster")
 	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, name); err != nil {
 		return err
@@ -39,16 +45,19 @@ func (p *Page) nodes(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p.render(v, http.StatusOK, "nodes", name, formOf(r))
+	p.render(v, status, "nodes", name, formOf(r, s))
 	return nil
 }
 
-func formOf(r row) nodesForm {
+func formOf(r row, s sheet) nodesForm {
 	var lines []string
 	for _, n := range r.Nodes {
 		lines = append(lines, lineOf(n))
 	}
-	return nodesForm{r.Name, strings.Join(lines, "\n") + "\n", min(30, len(lines)+3)}
+	if s.values == nil {
+		s.ETag = etagOf(r)
+	}
+	return nodesForm{s, r.Name, strings.Join(lines, "\n") + "\n", min(30, len(lines)+3)}
 }
 
 // etagOf is what a change is bound to, so that it is made only to the cluster that the reader was shown.
@@ -74,32 +83,41 @@ func lineOf(n profile.Node) string {
 // in a line would be lost.
 func (v *visit) readNodes() (typed, error) {
 	t, err := v.read()
+	if err == nil {
+		t.onlyNodes()
+	}
+	return t.ownLogin(), err
+}
+
+// ownLogin rejects lines that have a login.
+func (t typed) ownLogin() typed {
 	for _, e := range t.entries {
 		if word := cmp.Or(e.User, e.Key); word != "" {
 			t.rejected = append(t.rejected, machines.Rejected{Line: e.Line, Text: e.String(),
 				Why: event.M("page.nodes.login", "word", word)})
 		}
 	}
-	return t, err
+	return t
 }
 
 // nodesDraft says what the lines come to: who joins, who is removed, and what is wrong.
-func (p *Page) nodesDraft(v *visit) error {
+func (p *Page) nodesDraft(v *visit) (checkedForm, error) {
 	name := v.r.PathValue("cluster")
 	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, name); err != nil {
-		return err
+		return checkedForm{}, err
 	}
 	t, err := v.readNodes()
 	if err != nil {
-		return err
+		return checkedForm{}, err
 	}
 	r, err := p.oneCluster(v, name)
 	if err != nil {
-		return err
+		return checkedForm{}, err
 	}
 	out := v.answerTo(t)
 	out.ETag = etagOf(r)
-	out.Wrong = append(out.Wrong, v.wrongNodes(t, p.Rules.Update(r.Nodes, t.Nodes, ""))...)
+	out.Wrong = append(out.Wrong, v.wrongNodes(t, append(p.Rules.Update(r.Nodes, t.Nodes, ""),
+		p.Rules.Beside(r.Nodes, t.Nodes, r.Balancer, t.LoadBalancer)...))...)
 	table := changed(r.Nodes, t.Nodes)
 	out.OK = len(out.Wrong) == 0 && len(table.Joins)+len(table.Gone) > 0
 	out.Count = v.p.T("page.nodes.change.count", "joins", strconv.Itoa(len(table.Joins)), "gone",
@@ -108,19 +126,21 @@ func (p *Page) nodesDraft(v *visit) error {
 		out.Count = v.p.T("page.new.wrong", "count", strconv.Itoa(len(out.Wrong)))
 	}
 	v.ask(&out, name, table)
-	if out.Nodes, err = p.piece(v.lang, "node-table", table); err != nil {
-		return err
-	}
-	return v.answer(out)
+	out.Nodes, err = p.piece(v.lang, "node-table", table)
+	return out, err
 }
 
 // wrongNodes is what is wrong with nodes, and with their lines.
 func (v *visit) wrongNodes(t typed, list []profile.Finding) (out []wrong) {
 	for _, f := range list {
 		text, next := v.p.FaultIn("form", f.Fault)
-		out = append(out, wrong{"nodes", text, next})
+		at := t.fieldAt(f.Location)
+		if at != "known_hosts" {
+			at = "nodes"
+		}
+		out = append(out, wrong{at, text, next})
 	}
-	return append(out, v.rejectedLines(t)...)
+	return append(out, v.unread(t)...)
 }
 
 // changed are nodes as they were and as they are to be.
@@ -168,19 +188,20 @@ func (v *visit) ask(out *checkedForm, cluster string, table nodeTable) {
 
 // wantedNodes is the body of a request that sets nodes.
 type wantedNodes struct {
-	Nodes   []profile.Node     `json:"nodes"`
-	Options *server.RunOptions `json:"options,omitempty"`
-	Secrets map[string]string  `json:"secrets,omitempty"` // of a dry run
+	Nodes    []profile.Node     `json:"nodes"`
+	Balancer *profile.Balancer  `json:"load_balancer,omitempty"`
+	Options  *server.RunOptions `json:"options,omitempty"`
+	Secrets  map[string]string  `json:"secrets,omitempty"` // of a dry run
 }
 
 // nodesPlan is the dry run of the change.
-func (p *Page) nodesPlan(v *visit) error {
+func (p *Page) nodesPlan(v *visit) (string, error) {
 	t, err := v.readNodes()
 	if err == nil {
 		err = v.sound(t)
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	var res struct {
 		Steps    int                  `json:"steps"`
@@ -190,29 +211,25 @@ func (p *Page) nodesPlan(v *visit) error {
 	path := in(v.r.PathValue("cluster"), "/plan")
 	want := wantedNodes{Nodes: t.Nodes, Secrets: t.Options.Secrets}
 	if err := p.call(v, http.MethodPost, path, want, &res); err != nil {
-		return v.refuse(err, nil)
+		return "", v.refuse(t, err, nil)
 	}
-	html, err := p.piece(v.lang, "plan", res)
-	if err != nil {
-		return err
-	}
-	return v.answer(map[string]any{"html": html, "ok": true})
+	return p.piece(v.lang, "plan", res)
 }
 
 // nodesSet begins the change, if the cluster is still the one that the reader was told about.
-func (p *Page) nodesSet(v *visit) error {
+func (p *Page) nodesSet(v *visit) (string, error) {
 	t, err := v.readNodes()
 	if err == nil {
 		err = v.sound(t)
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	name := v.r.PathValue("cluster")
 	options := t.Options
-	if err := p.call(v, http.MethodPut, in(name, ""), wantedNodes{Nodes: t.Nodes, Options: &options}, nil,
-		"If-Match", v.r.PostForm.Get("etag")); err != nil {
-		return v.refuse(err, nil)
+	if err := p.call(v, http.MethodPut, in(name, ""), wantedNodes{Nodes: t.Nodes, Balancer: t.LoadBalancer,
+		Options: &options}, nil, "If-Match", v.r.PostForm.Get("etag")); err != nil {
+		return "", v.refuse(t, err, nil)
 	}
-	return v.answer(map[string]string{"go": "/clusters/" + escaped(name)})
+	return "/clusters/" + escaped(name), nil
 }

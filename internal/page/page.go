@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"html/template"
 	"io/fs"
@@ -126,25 +127,29 @@ func (p *Page) routes() *http.ServeMux {
 	for pattern, h := range map[string]func(*visit) error{
 		"GET /{$}":                                         p.clusters,
 		"GET /live":                                        p.clustersLive,
-		"GET /new":                                         p.create,
-		"POST /new":                                        p.created,
-		"POST /new/draft":                                  p.draft,
-		"POST /new/check":                                  p.checked,
+		"GET /new":                                         p.opened(p.creation()),
+		"POST /new":                                        p.sent(p.creation()),
+		"POST /new/draft":                                  p.drafted(p.creation()),
+		"POST /new/check":                                  p.looked(p.creation()),
 		"GET /clusters/{cluster}":                          p.cluster,
 		"GET /clusters/{cluster}/live":                     p.clusterLive,
-		"GET /clusters/{cluster}/nodes":                    p.nodes,
-		"POST /clusters/{cluster}/nodes/draft":             p.nodesDraft,
-		"POST /clusters/{cluster}/nodes/plan":              p.nodesPlan,
-		"POST /clusters/{cluster}/nodes":                   p.nodesSet,
+		"GET /clusters/{cluster}/nodes":                    p.opened(p.changing()),
+		"POST /clusters/{cluster}/nodes/draft":             p.drafted(p.changing()),
+		"POST /clusters/{cluster}/nodes/plan":              p.looked(p.changing()),
+		"POST /clusters/{cluster}/nodes":                   p.sent(p.changing()),
 		"GET /clusters/{cluster}/certificates":             p.certificates,
 		"GET /clusters/{cluster}/status":                   p.status,
 		"GET /clusters/{cluster}/health":                   p.history,
 		"POST /clusters/{cluster}/certificates":            p.certificates,
 		"POST /clusters/{cluster}/status":                  p.status,
 		"POST /clusters/{cluster}/backups/{backup}/verify": p.verified,
-		"GET " + restorePath:                               p.restore,
-		"POST " + restorePath:                              p.restoreBackup,
-		"POST " + restorePath + "/draft":                   p.restoreDraft,
+		"GET " + restorePath:                               p.opened(p.restoring()),
+		"POST " + restorePath:                              p.sent(p.restoring()),
+		"POST " + restorePath + "/draft":                   p.drafted(p.restoring()),
+		"GET " + upgradePath:                               p.opened(p.upgrading()),
+		"POST " + upgradePath:                              p.sent(p.upgrading()),
+		"POST " + upgradePath + "/draft":                   p.drafted(p.upgrading()),
+		"POST /login":                                      p.loggedIn,
 		"GET /import":                                      p.importing,
 		"GET /clusters/{cluster}/runs":                     p.runs,
 		"GET /clusters/{cluster}/runs/{run}":               p.board,
@@ -268,7 +273,8 @@ func (p *Page) fail(v *visit, err error) {
 	if errors.Is(err, errAnswered) {
 		return
 	}
-	script := v.r.Method != http.MethodGet && v.r.URL.Path != unscripted || strings.HasSuffix(v.r.URL.Path, "/live") ||
+	native := v.r.URL.Path == unscripted || v.r.URL.Path == "/login" || v.r.PostForm.Has("do")
+	script := v.r.Method != http.MethodGet && !native || strings.HasSuffix(v.r.URL.Path, "/live") ||
 		v.r.Header.Get("Accept") == "application/json"
 	if errors.Is(err, errLogin) {
 		if !script {
@@ -280,6 +286,13 @@ func (p *Page) fail(v *visit, err error) {
 			return
 		}
 		err = event.NewFault(event.ClassAuth, "access.unauthenticated", nil)
+	}
+	var no *refusal
+	if errors.As(err, &no) && script { // with the fields that it is about
+		v.w.Header().Set("Content-Type", no.ContentType(""))
+		v.w.WriteHeader(no.Status)
+		_ = json.NewEncoder(v.w).Encode(no) // who does not read it is gone
+		return
 	}
 	said := problem.Of(v.p, err)
 	said.Next = advice(v.p, said.Code, said.Next)

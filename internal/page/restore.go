@@ -17,18 +17,20 @@ import (
 // restoreForm is the page on which a backup is restored.
 type restoreForm struct {
 	nodesForm
-	Backup    string
-	Balancer  string
-	Bundles   []server.Bundle
-	BundleDir string
-	Arches    []string
+	Backup string
+	stock
 }
 
 // onlyNew are the fields that only new machines have.
-var onlyNew = []string{"nodes", "balancer", "known_hosts", "bundle:amd64", "bundle:arm64"}
+var onlyNew = []string{"nodes", "lb:name", "lb:address", "lb:port", "lb:arch", "lb:bind_port", "known_hosts",
+	"bundle:amd64", "bundle:arm64"}
 
-// restore is the page on which a backup is restored, onto the machines of the cluster or onto new ones.
-func (p *Page) restore(v *visit) error {
+// restoring is the form on which a backup is restored, onto the machines of the cluster or onto new ones.
+func (p *Page) restoring() wizard {
+	return wizard{show: p.restore, draft: p.restoreDraft, send: p.restoreBackup}
+}
+
+func (p *Page) restore(v *visit, s sheet, status int) error {
 	name, backup := v.r.PathValue("cluster"), v.r.PathValue("backup")
 	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, name); err != nil {
 		return err
@@ -46,37 +48,43 @@ func (p *Page) restore(v *visit) error {
 	if !slices.ContainsFunc(list.Backups, func(b server.Backup) bool { return b.Name == backup }) {
 		return event.NewFault(event.ClassUsage, "api.no-backup", nil, "cluster", name, "name", backup)
 	}
-	f := restoreForm{formOf(r), backup, balancerLine(r.Balancer), nil, p.Bundles, []string{"amd64", "arm64"}}
-	if f.Bundles, err = p.bundles(v); err != nil {
+	if s.values == nil {
+		s.before = balancerValues(r.Balancer)
+	}
+	f := restoreForm{nodesForm: formOf(r, s), Backup: backup}
+	if f.stock, err = p.stock(v); err != nil {
 		return err
 	}
-	p.render(v, http.StatusOK, "restore", v.p.T("page.restore"), f)
+	p.render(v, status, "restore", v.p.T("page.restore"), f)
 	return nil
 }
 
-// balancerLine is a load balancer as a line: its name and address.
-func balancerLine(b *profile.Balancer) string {
+// balancerValues are the fields of a load balancer.
+func balancerValues(b *profile.Balancer) url.Values {
 	if b == nil {
-		return ""
-	}
-	return b.Name + " " + b.Address
-}
-
-// noBalancer is what is typed for no load balancer.
-const noBalancer = "none"
-
-// balancer is the load balancer that was typed; nil: that of the cluster stays, or there is none any more.
-func balancer(line string, has *profile.Balancer) *profile.Balancer {
-	words := append(strings.Fields(line), "", "")
-	typed := strings.Join(strings.Fields(line), " ")
-	if typed == "" || typed == noBalancer || typed == balancerLine(has) {
 		return nil
 	}
-	out := &profile.Balancer{Name: words[0], Address: words[1]}
-	if has != nil {
-		out.BindPort = has.BindPort
+	out := url.Values{"lb:name": {b.Name}, "lb:address": {b.Address}, "lb:arch": {b.Arch}}
+	for name, port := range map[string][2]int{"lb:port": {b.Port, 22}, "lb:bind_port": {b.BindPort, 8443}} {
+		if port[0] != 0 && port[0] != port[1] {
+			out.Set(name, strconv.Itoa(port[0]))
+		}
+	}
+	if b.Arch == "amd64" {
+		out.Del("lb:arch")
 	}
 	return out
+}
+
+// noBalancer is what is typed as the name of no load balancer.
+const noBalancer = "none"
+
+// other is the load balancer that was typed; nil: that of the cluster stays.
+func other(typed, has *profile.Balancer) *profile.Balancer {
+	if typed.Same(has) {
+		return nil
+	}
+	return typed
 }
 
 // restored is the body of a request that restores a backup.
@@ -88,7 +96,8 @@ type restored struct {
 
 // readRestore reads the form: what was typed, the request that it comes to, and whether it names new machines.
 func (p *Page) readRestore(v *visit) (t typed, out restored, onto bool, r row, err error) {
-	if t, err = v.readNodes(); err == nil {
+	if t, err = v.read(); err == nil {
+		t = t.ownLogin()
 		r, err = p.oneCluster(v, v.r.PathValue("cluster"))
 	}
 	if err != nil {
@@ -99,24 +108,27 @@ func (p *Page) readRestore(v *visit) (t typed, out restored, onto bool, r row, e
 	out = restored{RunOptions: t.Options, BackupKey: server.BackupKey{Passphrase: q.Get("passphrase"),
 		Identity: strings.TrimSpace(q.Get("identity"))}}
 	if onto {
+		none := t.LoadBalancer != nil && t.LoadBalancer.Name == noBalancer && t.LoadBalancer.Address == ""
+		if none {
+			t.LoadBalancer = nil
+		}
 		out.NewMachines = server.NewMachines{Nodes: append([]profile.Node{}, t.Nodes...), Bundles: t.Bundles,
-			KnownHosts: t.SSH.KnownHosts, Balancer: balancer(q.Get("balancer"), r.Balancer),
-			Unbalanced: strings.TrimSpace(q.Get("balancer")) == noBalancer}
+			KnownHosts: t.SSH.KnownHosts, Balancer: other(t.LoadBalancer, r.Balancer), Unbalanced: none}
 	} else {
-		t.Nodes, t.rejected, t.told = nil, nil, nil
+		t.Nodes, t.LoadBalancer, t.rejected, t.bad, t.told = nil, nil, nil, nil, nil
 	}
 	return t, out, onto, r, nil
 }
 
 // restoreDraft says what is wrong with what is typed, and what is to be known before the restore begins.
-func (p *Page) restoreDraft(v *visit) error {
+func (p *Page) restoreDraft(v *visit) (checkedForm, error) {
 	name := v.r.PathValue("cluster")
 	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, name); err != nil {
-		return err
+		return checkedForm{}, err
 	}
 	t, body, onto, r, err := p.readRestore(v)
 	if err != nil {
-		return err
+		return checkedForm{}, err
 	}
 	out := v.answerTo(t)
 	out.ETag, out.Name, out.Sending = etagOf(r), name, v.p.T("page.restore.busy")
@@ -134,24 +146,23 @@ func (p *Page) restoreDraft(v *visit) error {
 		}
 		for _, f := range p.Rules.Balancer(lb, t.Nodes, "") {
 			text, next := v.p.FaultIn("form", f.Fault)
-			out.Wrong = append(out.Wrong, wrong{"balancer", text, next})
+			out.Wrong = append(out.Wrong, wrong{t.fieldAt(f.Location), text, next})
 		}
 		out.Ask = v.p.T("page.restore.about", "cluster", name, "backup", backup, "count", strconv.Itoa(len(t.Nodes)))
 		out.Notes = append(out.Notes, v.p.T("page.restore.off"))
 		if again := stay(r.Nodes, t.Nodes); again > 0 {
 			out.Notes = append(out.Notes, v.p.T("page.restore.again", "count", strconv.Itoa(again)))
 		}
-		if out.Nodes, err = p.piece(v.lang, "node-table", nodeTable{Nodes: t.Nodes}); err != nil {
-			return err
+		table := nodeTable{Nodes: t.Nodes, Balancer: cmp.Or(t.LoadBalancer, r.Balancer)}
+		if out.Nodes, err = p.piece(v.lang, "node-table", table); err != nil {
+			return out, err
 		}
 	} else {
 		out.Hide = onlyNew
 	}
-	out.OK, out.Count = len(out.Wrong) == 0, v.p.T("page.new.right")
-	if !out.OK {
-		out.Count = v.p.T("page.new.wrong", "count", strconv.Itoa(len(out.Wrong)))
-	}
-	return v.answer(out)
+	out.OK = len(out.Wrong) == 0
+	out.count(v)
+	return out, nil
 }
 
 // stay is how many nodes have an address of before.
@@ -165,7 +176,7 @@ func stay(was, now []profile.Node) (n int) {
 }
 
 // restoreBackup begins the restore, of the cluster that the reader was told about.
-func (p *Page) restoreBackup(v *visit) error {
+func (p *Page) restoreBackup(v *visit) (string, error) {
 	t, body, _, _, err := p.readRestore(v)
 	if err == nil {
 		err = v.sound(t)
@@ -180,22 +191,8 @@ func (p *Page) restoreBackup(v *visit) error {
 		if body.Identity != "" {
 			key = "identity"
 		}
-		return v.refuse(err, map[string]string{"backup.wrong-key": key, "backup.no-key": key, "backup.identity": key,
-			"backup.no-passphrase": key, "backup.version": "bundle:amd64"})
+		return "", v.refuse(t, err, map[string]string{"backup.wrong-key": key, "backup.no-key": key,
+			"backup.identity": key, "backup.no-passphrase": key, "backup.version": "bundle:amd64"})
 	}
-	return v.answer(map[string]string{"go": "/clusters/" + escaped(name)})
-}
-
-// secretsOf are the passwords of nodes that a form has, for deploy.yaml files that say that they are asked for.
-func secretsOf(q url.Values) map[string]string {
-	var out map[string]string
-	for name := range q {
-		if id, is := strings.CutPrefix(name, "secret:"); is && q.Get(name) != "" {
-			if out == nil {
-				out = map[string]string{}
-			}
-			out[id] = q.Get(name)
-		}
-	}
-	return out
+	return "/clusters/" + escaped(name), nil
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/problem"
 )
 
 // actInput is what begins something without parameters of its own.
@@ -41,14 +43,49 @@ type upgradeInput struct {
 	InCluster
 	Matching
 	Body struct {
-		RunOptions
-		Bundles  []string `json:"bundles,omitempty" maxItems:"32" doc:"Paths on this host: one for each architecture and version. None: continue."`
-		Batch    string   `json:"batch,omitempty" maxLength:"8" doc:"Workers at a time: 3 or 10%."`
-		Soak     string   `json:"soak,omitempty" maxLength:"16" doc:"How long the control plane runs as the old minor version, such as 10m."`
-		Window   string   `json:"window,omitempty" maxLength:"16" doc:"The time of day for workers, such as 22:00-06:00."`
-		Packages bool     `json:"packages,omitempty" doc:"Packages of the nodes are upgraded, too."`
-		Back     bool     `json:"back,omitempty" doc:"The upgrade in progress is reverted."`
+		UpgradeOptions
+		Back bool `json:"back,omitempty" doc:"The upgrade in progress is reverted."`
 	}
+}
+
+// UpgradeOptions are what an upgrade may be told.
+type UpgradeOptions struct {
+	RunOptions
+	Bundles  []string `json:"bundles,omitempty" maxItems:"32" doc:"Paths on this host: one for each architecture and version. None: continue."`
+	Batch    string   `json:"batch,omitempty" maxLength:"8" doc:"Workers at a time: 3 or 10%."`
+	Soak     string   `json:"soak,omitempty" maxLength:"16" doc:"How long the control plane runs as the old minor version, such as 10m."`
+	Window   string   `json:"window,omitempty" maxLength:"16" doc:"The time of day for workers, such as 22:00-06:00."`
+	Packages bool     `json:"packages,omitempty" doc:"Packages of the nodes are upgraded, too."`
+}
+
+// Problems are all that is wrong with the options, each where it stands in the request.
+func (o UpgradeOptions) Problems() (out problem.List) {
+	at := func(field string, err error) {
+		if err != nil {
+			out = append(out, problem.At{Location: "body." + field, Fault: event.AsFault(err)})
+		}
+	}
+	for _, b := range o.Bundles {
+		if !filepath.IsAbs(b) {
+			at("bundles", event.NewFault(event.ClassUsage, "usage.bundle", nil, "value", b))
+		}
+	}
+	_, err := request.ParseOnFailure(o.OnFailure)
+	at("on_failure", err)
+	_, err = duration("drain", o.Drain)
+	at("drain", err)
+	u := request.NewUpgrade(request.Common{})
+	if soak, err := duration("soak", o.Soak); err != nil {
+		at("soak", err)
+	} else if soak > 0 {
+		u.Soak = soak
+		at("soak", u.Validate())
+	}
+	_, err = request.Workers(o.Batch, 1)
+	at("batch", err)
+	_, _, err = request.ParseWindow(o.Window)
+	at("window", err)
+	return out
 }
 
 type restoreInput struct {
@@ -157,11 +194,13 @@ func (s *Server) upgrade(ctx context.Context, who access.Caller, in *upgradeInpu
 	if in.Body.Back {
 		k = manager.Back
 	}
+	wrong := in.Body.Problems()
+	if len(wrong) > 1 { // one by itself is the fault of the request
+		return nil, wrong
+	}
 	return s.begin(ctx, in.Cluster, k, in.Matching, in.Body.RunOptions, nil, func(p *runs.Parameters) error {
-		for _, b := range in.Body.Bundles {
-			if !filepath.IsAbs(b) {
-				return event.NewFault(event.ClassUsage, "usage.bundle", nil, "value", b)
-			}
+		if len(wrong) > 0 {
+			return wrong[0].Fault
 		}
 		p.Bundles, p.Batch, p.Window, p.Packages = in.Body.Bundles, in.Body.Batch, in.Body.Window, in.Body.Packages
 		var err error

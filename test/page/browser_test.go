@@ -180,7 +180,8 @@ func TestAccessibility(t *testing.T) {
 	x := open(t, s)
 	board := func(c string) string { return "/clusters/" + c + "/runs/" + at.Run[c] }
 	pages := []string{"/", "/new", "/import", "/clusters/shanghai-2", "/clusters/rack-7", "/clusters/shanghai-2/runs",
-		"/clusters/shanghai-2/nodes", "/clusters/shanghai-2/backups/" + at.Backup + "/restore", board("lab"),
+		"/clusters/shanghai-2/nodes", "/clusters/shanghai-2/backups/" + at.Backup + "/restore",
+		"/clusters/shanghai-2/upgrade", board("lab"),
 		board("edge-berlin") + "?node=master-1", board("rack-7"), board("plant"), board("shanghai-2"),
 		board("shanghai-2") + "?replay=8", "/users", "/account", "/audit", "/clusters/none", "/login"}
 	for i, look := range []struct {

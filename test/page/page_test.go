@@ -155,7 +155,8 @@ func TestEveryPageInBothLanguages(t *testing.T) {
 		v.has(v.get("/"), 200, words...)
 		for _, path := range []string{"/", "/new", "/import", "/clusters/rack",
 			"/clusters/rack/runs", "/clusters/rack/nodes", "/clusters/rack/backups/" + backup + "/restore",
-			board, board + "?node=worker-1", board + "?node=", board + "?replay=8", "/users", "/account", "/audit",
+			"/clusters/rack/upgrade", board,
+			board + "?node=worker-1", board + "?node=", board + "?replay=8", "/users", "/account", "/audit",
 			"/login"} {
 			a := v.get(path)
 			v.has(a, 200, `<html lang="`+map[string]string{"en": "en", "zh": "zh-Hans"}[lang]+`">`)
@@ -189,7 +190,7 @@ func TestTheFirstPaintIsSmall(t *testing.T) {
 	v := visit(t, s, "ann", "en")
 	loaded := regexp.MustCompile(`(?:src|href)="(/static/[^"]+)"`)
 	for _, path := range []string{"/login", "/", "/new", "/import", "/users", "/account", "/audit", "/clusters/plant",
-		"/clusters/plant/nodes", "/clusters/plant/runs", "/clusters/plant/runs/" + r.ID()} {
+		"/clusters/plant/nodes", "/clusters/plant/upgrade", "/clusters/plant/runs", "/clusters/plant/runs/" + r.ID()} {
 		a := v.get(path)
 		sum := a.packed
 		for _, m := range loaded.FindAllStringSubmatch(a.text, -1) {
@@ -218,7 +219,7 @@ func TestAnAPIServerThatIsSilent(t *testing.T) {
 	}
 	v := visit(t, s, "ann", "en")
 	a := v.get("/clusters/rack")
-	v.has(a, 200, "Waiting for the API server", "data-later", "192.168.0.15", `data-many`, "/status")
+	v.has(a, 200, "Waiting for the API server", "data-later", "192.168.0.15", "/upgrade", "/status")
 	if strings.Contains(a.text, "v1.34.2") {
 		t.Error("it answered")
 	}

@@ -51,12 +51,12 @@ func TestARestoreOntoNewMachines(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	form.Set("nodes", strings.Replace(newMachines, "w1", "worker-1", 1)) // whose name the load balancer has
-	if d = v.typed(path+"/draft", form); d.at("balancer") == "" || d.OK {
+	if d = v.typed(path+"/draft", form); d.at("lb:name") == "" || d.OK {
 		t.Errorf("%+v", d)
 	}
-	form.Set("balancer", "lb")
-	v.has(v.send("POST", path, form), 422, "profile.node-empty", `"field":"balancer"`)
-	form.Set("balancer", "lb 192.0.2.79")
+	form.Set("lb:name", "lb")
+	v.has(v.send("POST", path, form), 422, "profile.node-empty", `"field":"lb:address"`)
+	form.Set("lb:address", "192.0.2.79")
 	form.Set("passphrase", "both")
 	form.Set("nodes", evil+" 192.0.2.71 control-plane\nw1 192.0.2.999")
 	d = v.typed(path+"/draft", form)

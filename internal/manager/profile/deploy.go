@@ -65,7 +65,11 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 	}
 	set("eggo.host-keys", c.SSH.HostKeys)
 	out = append(out, bundles(d, c.Bundles)...)
-	return finish(d, c.Nodes, c.LoadBalancer, name, out)
+	text, out, err := finish(d, c.Nodes, c.LoadBalancer, name, out)
+	for i := range out {
+		out[i].Location = registryAt(out[i].Location, c.Registries)
+	}
+	return text, out, err
 }
 
 // Machines are what a deploy.yaml gets in place of its own.
@@ -192,8 +196,8 @@ func location(key, balancer string) string {
 		field := map[string]string{"": "", "ip": ".address", "name": ".name", "port": ".port", "arch": ".arch"}[m[2]]
 		return "body.nodes" + m[1] + field
 	}
-	if strings.HasPrefix(key, "eggo.registries") {
-		return "body.registries"
+	if own, is := strings.CutPrefix(key, "eggo.registries"); is {
+		return "body.registries" + own
 	}
 	own := map[string]string{"cluster-id": "name", "username": "ssh.user", "private-key-path": "ssh.key",
 		"dns-domain": "domain", "eggo.host-keys": "ssh.host_keys", "eggo.known-hosts": "ssh.known_hosts",

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 )
@@ -61,7 +62,10 @@ func registriesOf(list []Registry, files []RegistryFiles) (string, []Finding) {
 	all := map[string]map[string]string{}
 	for i, r := range list {
 		at := "body.registries[" + strconv.Itoa(i) + "]"
-		if all[r.Host] != nil {
+		switch {
+		case r.Host == "":
+			out = append(out, wrong(at+".host", "empty", "field", "host"))
+		case all[r.Host] != nil:
 			out = append(out, wrong(at+".host", "same-registry", "host", r.Host))
 		}
 		if r.CA != "" && !certificates(r.CA) {
@@ -77,7 +81,9 @@ func registriesOf(list []Registry, files []RegistryFiles) (string, []Finding) {
 		if p := x["password-from"]; p != "" {
 			x["password-from"] = "file:" + p
 		}
-		all[r.Host] = x
+		if r.Host != "" {
+			all[r.Host] = x
+		}
 	}
 	if len(all) == 0 {
 		return "", out
@@ -87,6 +93,21 @@ func registriesOf(list []Registry, files []RegistryFiles) (string, []Finding) {
 		return "", out // texts can always be marshaled
 	}
 	return string(text), out
+}
+
+// registryAt is the part of a request that a key below eggo.registries comes from, which has the host in it.
+func registryAt(location string, list []Registry) string {
+	key, is := strings.CutPrefix(location, "body.registries.")
+	if !is {
+		return location
+	}
+	fields := map[string]string{"": ".host", ".username": ".username", ".password-from": ".password", ".ca-path": ".ca"}
+	for i, r := range list {
+		if field, its := strings.CutPrefix(key, r.Host); its && fields[field] != "" {
+			return "body.registries[" + strconv.Itoa(i) + "]" + fields[field]
+		}
+	}
+	return "body.registries"
 }
 
 // certificates says whether a text is certificates in PEM, and nothing else.

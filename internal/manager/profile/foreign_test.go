@@ -96,15 +96,19 @@ func TestRegistries(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	c.Registries = append(c.Registries, c.Registries[0], Registry{Host: "other.example", CA: someCA},
-		Registry{Host: "bad host", Username: "x"})
-	_, list, err = Deploy(c, Files{Key: "/k", Registries: make([]RegistryFiles, 4)}, "/deploy.yaml")
-	for _, want := range []string{"registries[1].host same-registry", "registries[2].ca registry-ca"} {
+		Registry{Host: "bad host", Username: "x"}, Registry{Username: "x"},
+		Registry{Host: "z.example", Username: "a b"})
+	_, list, err = Deploy(c, Files{Key: "/k", Registries: make([]RegistryFiles, 6)}, "/deploy.yaml")
+	for _, want := range []string{"registries[1].host same-registry", "registries[2].ca registry-ca",
+		"registries[3].host config.registry-host", "registries[4].host empty"} {
 		if err != nil || !slices.Contains(said(list), want) {
 			t.Errorf("%q lacks %q (%v)", said(list), want, err)
 		}
 	}
-	if !slices.ContainsFunc(list, func(f Finding) bool { return f.Location == "body.registries" }) {
-		t.Error(said(list))
+	for _, field := range []string{"registries[0].host config.missing", "registries[5].username config.account"} {
+		if !slices.Contains(said(list), field) {
+			t.Errorf("%q lacks %q", said(list), field)
+		}
 	}
 }
 

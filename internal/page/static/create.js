@@ -1,6 +1,6 @@
 // The form on which a cluster is created or its nodes are changed. What is typed is sent to the server, which says what
 // is wrong and what comes of it: there are no rules here.
-import { problem, confirmed, say, sent } from './page.js';
+import { problem, confirmed, more, say, sent } from './page.js';
 
 const form = document.querySelector('form.wizard');
 
@@ -21,8 +21,9 @@ let all = false, asked = 0;
 
 // labelOf is what a field is called.
 function labelOf(f) {
-  const label = f.closest('label');
-  return label ? label.firstChild.textContent.trim() : f.name;
+  const label = f.closest('label'), group = f.closest('[data-group]');
+  const name = label ? label.firstChild.textContent.trim() : f.name;
+  return group ? group.querySelector('legend').textContent + ' ' + (Number(f.name.split(':')[1]) + 1) + ', ' + name : name;
 }
 
 // show writes what is wrong below its field, and all of it at the end.
@@ -70,12 +71,15 @@ async function check() {
   keep(r.secret);
   form.querySelector('.count').textContent = r.count;
   form.querySelector('.count').className = 'count ' + (r.ok ? 'good' : 'dim');
-  form.querySelector('[data-table]').innerHTML = r.nodes; // made by the server, which has escaped what was typed
+  const table = form.querySelector('[data-table]');
+  if (table) table.innerHTML = r.nodes; // made by the server, which has escaped what was typed
   const yaml = form.querySelector('.yaml');
   if (yaml) yaml.textContent = r.yaml;
   for (const f of form.elements) {
     if (f.name && f.closest('label')) f.closest('label').hidden = r.hide.includes(f.name);
   }
+  form.dataset.known = '';
+  for (const x of form.querySelectorAll('div.later')) x.hidden = !x.querySelector('label:not([hidden])');
   return r;
 }
 
@@ -96,6 +100,8 @@ function kept() {
   let have;
   try { have = JSON.parse(localStorage.getItem(place()) || '{}'); } catch { return; }
   for (const [name, value] of Object.entries(have)) {
+    const [kind, n] = name.split(':'), add = form.querySelector(`[data-more="${CSS.escape(kind)}"]`);
+    for (let i = 0; add && i < Number(n) && !form.elements[name]; i++) more(add);
     const f = form.elements[name];
     if (!f || f.dataset.secret !== undefined) continue;
     if (f.type === 'checkbox') f.checked = value; else if (value) { f.value = value; touched.add(name); }
@@ -111,6 +117,14 @@ if (form) {
     timer = setTimeout(check, 300);
   });
   form.addEventListener('submit', (e) => e.preventDefault());
+  // A host key that was compared becomes a line of the field that has them.
+  form.addEventListener('change', (e) => {
+    if (e.target.name !== 'accept') return;
+    const f = form.elements.known_hosts, line = e.target.value;
+    const lines = f.value.split('\n').filter((l) => l.trim() && l.trim() !== line);
+    if (e.target.checked) lines.push(line);
+    f.value = lines.join('\n') + '\n';
+  });
   form.addEventListener('click', async (e) => {
     const b = e.target.closest('[data-do]');
     if (!b) return;

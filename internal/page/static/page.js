@@ -67,7 +67,13 @@ export function say(form, list) {
 // secrets are the passwords of nodes that were typed on the page; null: none were.
 function secrets() {
   const out = {};
-  for (const f of document.querySelectorAll('#secrets input')) if (f.value) out[f.name.slice('secret:'.length)] = f.value;
+  for (const f of document.querySelectorAll('#secrets [name^="secret:"]')) if (f.value) out[f.name.slice('secret:'.length)] = f.value;
+  for (const g of document.querySelectorAll('#secrets [data-group="login"]')) {
+    const of = (name) => g.querySelector(`[name$=":${name}"]`).value, who = of('who').trim();
+    const bastion = 'bastion ' + who + (/:\d+$/.test(who) ? '' : ':22');
+    if (who && of('password')) out[who.includes('@') ? bastion : 'password ' + who] = of('password');
+    if (who && of('sudo')) out['sudo ' + who] = of('sudo');
+  }
   return Object.keys(out).length ? out : null;
 }
 
@@ -90,6 +96,19 @@ async function call(method, path, value) {
   try { json = JSON.parse(text); } catch { /* a file */ }
   if (!r.ok) throw json || { detail: body.dataset.failed };
   return { json, text };
+}
+
+// more adds a group of fields like the last one of its kind, and gives it the next number.
+export function more(button) {
+  const all = document.querySelectorAll(`[data-group="${button.dataset.more}"]`), last = all[all.length - 1], next = last.cloneNode(true);
+  next.querySelectorAll('.wrong').forEach((e) => e.remove());
+  for (const f of next.querySelectorAll('[name]')) {
+    f.name = f.name.replace(/:\d+:/, ':' + all.length + ':');
+    f.value = '';
+    ['id', 'aria-invalid', 'aria-describedby'].forEach((a) => f.removeAttribute(a));
+  }
+  last.after(next);
+  next.querySelector('[name]').focus();
 }
 
 // wordsOf is what a button says, without its key.
@@ -125,11 +144,7 @@ export function valuesOf(form) {
     if (!f.name) continue;
     const map = f.closest('[data-map]');
     const to = map && form.contains(map) ? (out[map.dataset.map] ||= {}) : out;
-    if (f.dataset.many !== undefined) {
-      const list = out[f.name] ||= [];
-      if (f.type !== 'checkbox') list.push(...f.value.split(/\n/).map((s) => s.trim()).filter(Boolean));
-      else if (f.checked) list.push(f.value);
-    } else if (f.type === 'checkbox') to[f.name] = f.checked;
+    if (f.type === 'checkbox') to[f.name] = f.checked;
     else if (f.type === 'number') { if (f.value) to[f.name] = Number(f.value); }
     else if (f.dataset.list !== undefined) to[f.name] = f.value.split(/[,\n]/).map((s) => s.trim()).filter(Boolean);
     else if (f.dataset.date !== undefined) { if (f.value) to[f.name] = f.value + 'T23:59:59Z'; }
@@ -140,7 +155,6 @@ export function valuesOf(form) {
 
 async function act(from, value) {
   const [method, path] = from.dataset.api.split(' ', 2), form = from.matches('form');
-  if (form && from.dataset.need && !(value[from.dataset.need] || []).length) return problem({ detail: from.dataset.needText }, from);
   const says = wordsOf(form ? from.querySelector('button:not([type="button"])') : from);
   if (!await confirmed(from.dataset.confirm, from.dataset.confirmName, says)) return;
   const buttons = form ? from.querySelectorAll('button') : [from];
@@ -268,7 +282,10 @@ localize();
 document.addEventListener('click', (e) => {
   const b = e.target.closest('button');
   if (!b) return;
-  if (b.dataset.open) $(b.dataset.open).showModal();
+  if (b.dataset.more) {
+    e.preventDefault();
+    more(b);
+  } else if (b.dataset.open) $(b.dataset.open).showModal();
   else if (b.dataset.cancel !== undefined) b.closest('dialog').close('no');
   else if (b.dataset.load) put(b, b.dataset.load, null, $(b.dataset.into));
   else if (b.dataset.decide) decide(b);

@@ -20,8 +20,9 @@ func main() {
 	out := flag.String("o", filepath.Join("docs", "shots"), "directory of the screenshots")
 	only := flag.String("only", "", "how the names begin of those that are taken")
 	all := flag.Bool("all", false, "all pages, each in both languages, dark and light, wide and as on a phone")
+	tall := flag.Int("tall", 0, "height of the window, to see more of long pages")
 	flag.Parse()
-	if err := run(context.Background(), *out, *only, *all); err != nil {
+	if err := run(context.Background(), *out, *only, *all, *tall); err != nil {
 		fmt.Fprintln(os.Stderr, "shots:", err)
 		os.Exit(1)
 	}
@@ -34,6 +35,7 @@ type shot struct {
 	wait       string // until this is true
 	out        bool   // nobody has logged in
 	height     int
+	tall       int  // height as on a phone, if it is another
 	docs       bool // the documents show it
 	phone      bool // as on a phone
 }
@@ -70,7 +72,7 @@ func looks(x shot, all bool) []look {
 	return out
 }
 
-func run(ctx context.Context, out, only string, all bool) error {
+func run(ctx context.Context, out, only string, all bool, tall int) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "eggo-shots-")
@@ -103,6 +105,7 @@ func run(ctx context.Context, out, only string, all bool) error {
 		if !strings.HasPrefix(x.name, only) || !all && !x.docs {
 			continue
 		}
+		x.height, x.tall = max(x.height, tall), tall
 		for _, l := range looks(x, all) {
 			file := filepath.Join(out, "page-"+x.name+l.name()+".webp")
 			if err := take(ctx, b, s.URL, cookie, x, l, file); err != nil {
@@ -127,7 +130,7 @@ func take(
 	}
 	width, height, scale := 1280, max(x.height, 800), 1.0
 	if l.phone {
-		width, height, scale = 390, 844, 2
+		width, height, scale = 390, max(x.tall, 844), 2
 	}
 	for _, do := range []func() error{
 		func() error { return b.Cookie(ctx, url, cookie) },
@@ -162,6 +165,7 @@ func shots(at site.Filled) []shot {
 		name: "edge-7", server_address: "192.0.2.250",
 		nodes: "192.0.2.11 control-plane\n192.0.2.[21-23] worker\n192.0.2.300"}))
 		{ f.elements[n].value = v; f.elements[n].dispatchEvent(new Event("input", {bubbles: true})); } })()`
+	const open = `;document.querySelectorAll("details").forEach((d) => { d.open = true; })`
 	const ticks = `document.querySelector("time[data-since]").textContent !== ""`
 	const understood = `!!document.querySelector("[data-table] table") && !!document.querySelector(".wrong")`
 	return []shot{
@@ -169,6 +173,8 @@ func shots(at site.Filled) []shot {
 		{name: "clusters", path: "/", docs: true, height: 560,
 			wait: `document.querySelectorAll(".cluster").length > 4`},
 		{name: "cluster", path: "/clusters/shanghai-2", height: 1000},
+		{name: "cluster-30", path: "/clusters/rack-7"},
+		{name: "cluster-100", path: "/clusters/plant"},
 		{name: "board", path: board("edge-berlin"), docs: true, wait: ticks},
 		{name: "board-3", path: board("lab"), wait: ticks},
 		{name: "board-30", path: board("rack-7"), wait: ticks},
@@ -186,6 +192,9 @@ func shots(at site.Filled) []shot {
 			wait: understood},
 		{name: "new-review", path: "/new", do: typed + `;document.querySelector("#step-review").scrollIntoView()`,
 			wait: understood},
+		{name: "new-parts", path: "/new", do: typed + open + `;document.querySelector("#step-login").scrollIntoView()`,
+			wait: understood},
+		{name: "upgrade", path: "/clusters/shanghai-2/upgrade", do: open, height: 1000},
 		{name: "restore", path: "/clusters/shanghai-2/backups/" + at.Backup + "/restore", height: 1100,
 			do: `(() => { const f = document.querySelector("form.wizard"); f.elements.onto.value = "new";
 				f.elements.onto.dispatchEvent(new Event("input", {bubbles: true})); })()`,

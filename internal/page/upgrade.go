@@ -1,0 +1,101 @@
+package page
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/server"
+)
+
+// upgradePath is where a cluster is upgraded.
+const upgradePath = "/clusters/{cluster}/upgrade"
+
+// upgradeForm is the page on which a cluster is upgraded.
+type upgradeForm struct {
+	sheet
+	Name      string
+	Bundles   []server.Bundle
+	BundleDir string
+	Admin     bool
+}
+
+// upgrading is the form on which a cluster is upgraded.
+func (p *Page) upgrading() wizard {
+	return wizard{show: p.upgrade, draft: p.upgradeDraft, send: p.upgraded}
+}
+
+func (p *Page) upgrade(v *visit, s sheet, status int) error {
+	name := v.r.PathValue("cluster")
+	if _, err := access.Check(v.r.Context(), p.Access, access.Operate, name); err != nil {
+		return err
+	}
+	r, err := p.oneCluster(v, name)
+	if err != nil {
+		return err
+	}
+	if s.values == nil {
+		s.ETag = etagOf(r)
+	}
+	f := upgradeForm{sheet: s, Name: name, BundleDir: p.Bundles, Admin: v.may(access.Administer, name)}
+	if f.Bundles, err = p.bundles(v); err != nil {
+		return err
+	}
+	p.render(v, status, "upgrade", v.p.T("page.upgrade"), f)
+	return nil
+}
+
+// upgradeOf is the request that a form comes to.
+func upgradeOf(q url.Values) server.UpgradeOptions {
+	get := func(name string) string { return strings.TrimSpace(q.Get(name)) }
+	o := server.UpgradeOptions{RunOptions: server.RunOptions{OnFailure: get("on_failure"), HostKeys: get("host_keys"),
+		Unsigned: q.Get("allow_unsigned") != "", Drain: get("drain"), Force: q.Get("force") != "",
+		Secrets: secretsOf(q)}, Batch: get("batch"), Soak: get("soak"), Window: get("window"),
+		Packages: q.Get("packages") != "", Bundles: q["bundles"]}
+	for line := range strings.Lines(q.Get("paths")) {
+		if path := strings.TrimSpace(line); path != "" {
+			o.Bundles = append(o.Bundles, path)
+		}
+	}
+	return o
+}
+
+// upgradeDraft says what is wrong with the options of an upgrade.
+func (p *Page) upgradeDraft(v *visit) (checkedForm, error) {
+	name := v.r.PathValue("cluster")
+	if _, err := access.Check(v.r.Context(), p.Access, access.Operate, name); err != nil {
+		return checkedForm{}, err
+	}
+	q, err := v.form()
+	if err != nil {
+		return checkedForm{}, err
+	}
+	r, err := p.oneCluster(v, name)
+	if err != nil {
+		return checkedForm{}, err
+	}
+	o := upgradeOf(q)
+	out := v.answerTo(typed{bad: o.Problems()})
+	out.Wrong = v.unread(typed{bad: o.Problems()})
+	if len(o.Bundles) == 0 && r.Continue != "upgrade" {
+		out.Wrong = append(out.Wrong, wrong{Field: "paths", Text: v.p.T("page.upgrade.none")})
+	}
+	out.ETag, out.Ask, out.OK = etagOf(r), v.p.T("page.upgrade.about", "cluster", name), len(out.Wrong) == 0
+	out.count(v)
+	return out, nil
+}
+
+// upgraded begins the upgrade of the cluster that the reader was shown.
+func (p *Page) upgraded(v *visit) (string, error) {
+	q, err := v.form()
+	if err != nil {
+		return "", err
+	}
+	name := v.r.PathValue("cluster")
+	err = p.call(v, http.MethodPost, in(name, "/upgrade"), upgradeOf(q), nil, "If-Match", q.Get("etag"))
+	if err != nil {
+		return "", v.refuse(typed{}, err, map[string]string{"api.bundle-place": "paths", "usage.bundle": "paths"})
+	}
+	return "/clusters/" + escaped(name), nil
+}
