@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/test/lab/upstream"
@@ -67,6 +68,15 @@ func (s *Stand) install(ctx context.Context, cluster, driver string, nodes []Nod
 	}
 	if err := pack(ctx); err != nil {
 		return err
+	}
+	there, err := s.Lab.Nodes()
+	if err != nil {
+		return err
+	}
+	if len(there) == 0 { // nor is anything of the cluster that was there before
+		if err := os.RemoveAll(s.State()); err != nil {
+			return err
+		}
 	}
 	if err := s.Lab.Up(ctx, len(nodes)); err != nil {
 		return err
