@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -22,16 +25,28 @@ var ownKeys = []string{"cluster-id", "username", "password", "private-key-path",
 	"eggo.password-from", "eggo.sudo-password-from", "eggo.known-hosts", "eggo.host-keys", "package-src.x86src",
 	"package-src.armsrc", "package-src.type", "eggo.machines"}
 
+// brief is the first sentence of what the documentation says, without its marks of Markdown.
+func brief(text string) string {
+	text = strings.ReplaceAll(text, "`", "")
+	for _, end := range []string{". ", "。"} {
+		text, _, _ = strings.Cut(text, end)
+	}
+	text = strings.TrimSuffix(text, ".")
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
 // fieldOf is a setting as the form has it, in the words of the wizard.
 func fieldOf(p *i18n.Printer, s config.Setting) field {
 	f := field{Name: "s:" + s.Key, Label: s.Key, Default: s.Default, Kind: "text"}
 	if p.Has("wizard.field." + s.Key) {
 		f.Label = p.T("wizard.field." + s.Key)
 	}
-	for _, key := range []string{"wizard.hint." + s.Key, "key." + s.Key} {
-		if f.Hint == "" && p.Has(key) {
-			f.Hint = p.T(key)
-		}
+	switch {
+	case p.Has("wizard.hint." + s.Key):
+		f.Hint = p.T("wizard.hint." + s.Key)
+	case p.Has("key." + s.Key):
+		f.Hint = brief(p.T("key." + s.Key))
 	}
 	list := s.Choices
 	switch s.Kind {
