@@ -76,10 +76,16 @@ func Certificates(ctx context.Context, c request.Common, offline bool, d Deps) (
 
 // heldCertificates asks all nodes at once.
 func (p *prepared) heldCertificates(ctx context.Context, ours map[string]pki.Certificate) []CertificateRow {
+	type held struct {
+		list     []phases.NodeCertificate
+		imported bool
+	}
 	var out []CertificateRow
-	for _, r := range onNodes(ctx, p, func(ctx context.Context, h Host, n config.Node) ([]phases.NodeCertificate,
-		error) {
-		return phases.NodeCertificates(ctx, h, p.cluster, n)
+	for _, r := range onNodes(ctx, p, func(ctx context.Context, h Host, n config.Node) (got held, err error) {
+		if got.imported, err = phases.Imported(ctx, h); err == nil {
+			got.list, err = phases.NodeCertificates(ctx, h, p.cluster, n)
+		}
+		return got, err
 	}) {
 		if r.Err != nil {
 			silent := CertificateRow{At: r.Node.IP.String(), State: "unreachable"}
@@ -87,9 +93,9 @@ func (p *prepared) heldCertificates(ctx context.Context, ours map[string]pki.Cer
 			out = append(out, silent)
 			continue
 		}
-		rows := heldBy(r.Node, r.Value, ours)
-		if p.cluster.Eggo.Imported {
-			rows = asMade(rows, r.Value, ours)
+		rows := heldBy(r.Node, r.Value.list, ours)
+		if r.Value.imported {
+			rows = asMade(rows, r.Value.list, ours)
 		}
 		out = append(out, rows...)
 	}
@@ -115,7 +121,7 @@ func heldBy(n config.Node, list []phases.NodeCertificate, ours map[string]pki.Ce
 	return out
 }
 
-// asMade are those of a node of an imported cluster. As long as it has none of the control host's certificates it was
+// asMade are those of a node that was imported. As long as it has none of the control host's certificates it was
 // not taken over: it is right that its own are others, and that it lacks those that only Eggo has.
 func asMade(rows []CertificateRow, list []phases.NodeCertificate, ours map[string]pki.Certificate) []CertificateRow {
 	if slices.ContainsFunc(list, func(c phases.NodeCertificate) bool {

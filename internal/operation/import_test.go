@@ -386,6 +386,11 @@ func TestImportOfAClusterOfTheOriginalEggo(t *testing.T) {
 	if err != nil || !strings.Contains(string(record), "unit\tkube-apiserver.service\timported\n") {
 		t.Errorf("%s %v", record, err)
 	}
+	rows, err := Certificates(t.Context(), request.OfCluster("sim"), false, d)
+	wrong := slices.IndexFunc(rows, func(r CertificateRow) bool { return r.State == "other" || r.State == "absent" })
+	if err != nil || len(rows) < 10 || wrong >= 0 {
+		t.Errorf("the certificates of its maker are called wrong: %+v %v", rows, err)
+	}
 	elsewhere(t, f)
 	if err := os.Remove(filepath.Join(dir, "pki", "etcd", "ca.key")); err != nil {
 		t.Fatal(err)

@@ -31,6 +31,11 @@ func NodeCertificates(ctx context.Context, h node.Host, c *config.Cluster, n con
 	return status.NodeCertificates(ctx, node.New(h, nil), n, newRun(Env{Cluster: c}).driver.Certificates(n))
 }
 
+// Imported says whether others have made a machine a node, by its record.
+func Imported(ctx context.Context, h node.Host) (bool, error) {
+	return status.Imported(ctx, node.New(h, nil))
+}
+
 // UnitStates asks a machine what systemd knows of the units that are ours or that we configure.
 func UnitStates(ctx context.Context, h node.Host) (string, error) {
 	units := append(newRun(Env{Cluster: &config.Cluster{}}).driver.SupportUnits(), balancer.Unit)

@@ -61,6 +61,12 @@ func NodeCertificates(ctx context.Context, nd *node.Node, n config.Node,
 	return all, nil
 }
 
+// Imported says whether others have made a machine a node, by its record.
+func Imported(ctx context.Context, nd *node.Node) (bool, error) {
+	out, err := nd.Query(ctx, "grep -s '^imported' "+node.Dir+"/record || true\n")
+	return out != "", err
+}
+
 // shown is the certificate that a server shows to whoever connects.
 func shown(ctx context.Context, nd *node.Node, p driver.Certificate, addr string) NodeCertificate {
 	held := NodeCertificate{Name: p.Name, Own: p.Own, At: addr}
