@@ -20,7 +20,7 @@ import (
 func (r *Binary) Flags(c driver.Component, n config.Node) map[string]string {
 	switch c {
 	case driver.APIServer:
-		return r.apiserverFlags(n, nil)
+		return r.apiserverFlags(n)
 	case driver.ControllerManager:
 		return r.controllerManagerFlags()
 	}
@@ -40,8 +40,7 @@ func (r *Binary) Files(c driver.Component, n config.Node) ([]node.File, error) {
 	return r.schedulerFiles()
 }
 
-// apiserverFlags are those of an API server with a driver's own among them.
-func (r *Binary) apiserverFlags(n config.Node, own map[string]string) map[string]string {
+func (r *Binary) apiserverFlags(n config.Node) map[string]string {
 	var etcds []string
 	for _, m := range r.Cluster.With(bundle.Etcd) {
 		etcds = append(etcds, layout.HTTPSURL(m.IP.String(), 2379))
@@ -71,7 +70,7 @@ func (r *Binary) apiserverFlags(n config.Node, own map[string]string) map[string
 		"service-account-lookup":         "true",
 		flagStopDelay:                    defaultStopDelay, flagWatchGrace: "5s",
 	})
-	maps.Copy(flags, own)
+	maps.Copy(flags, auditFlags())
 	return r.override("kube-apiserver", flags)
 }
 
@@ -91,17 +90,17 @@ func (r *Binary) apiserverFiles(n config.Node) []node.File {
 		layout.RootFile(p+"sa.pub", r.PKI().ServiceAccount.Public),
 		layout.SecretFile(p+"sa.key", r.PKI().ServiceAccount.Private),
 		layout.SecretFile(encryptionConf, r.PKI().EncryptionConfig),
+		layout.RootFile(auditPolicy, assets.AuditPolicy()),
 	}
 }
 
 func (r *Binary) apiserverService(n config.Node) (node.Service, error) {
-	flags := r.apiserverFlags(n, auditFlags())
+	flags := r.apiserverFlags(n)
 	u := systemd.Unit{Description: "Kubernetes API server", After: []string{"network-online.target", "etcd.service"},
 		Wants: []string{"network-online.target"},
 		Type:  "notify", StopTimeout: stopTimeout(flags), Program: r.ProgramPath(n, "kube-apiserver"), Flags: flags}
 	return node.Service{Unit: "kube-apiserver.service", Binaries: r.Binaries(n, "kube-apiserver"),
-		Files: append(r.apiserverFiles(n), layout.RootFile(auditPolicy, assets.AuditPolicy()),
-			layout.RootFile(layout.UnitDir+"kube-apiserver.service", u.Render()))}, nil
+		Files: append(r.apiserverFiles(n), layout.RootFile(layout.UnitDir+"kube-apiserver.service", u.Render()))}, nil
 }
 
 // override is Override for a component of the control plane, which may have to run as an older minor.
