@@ -24,7 +24,8 @@ func TestConfigurationIsThatOfDeployYAML(t *testing.T) {
 	n := r.named("m1")
 	for c, want := range map[driver.Component][]string{
 		driver.APIServer: {"name: audit-policy-file", "value: /etc/audit.yaml", "hostPath: /etc/audit.yaml",
-			"hostPath: /var/log/k\n", "pathType: DirectoryOrCreate", "name: audit-log-maxage", "hostPath: /etc/kubernetes/encryption-config.yaml",
+			"hostPath: /var/log/k\n", "pathType: DirectoryOrCreate", "name: audit-log-maxage",
+			"hostPath: /etc/kubernetes/audit-policy.yaml", "hostPath: /etc/kubernetes/encryption-config.yaml",
 			"value: https://192.0.2.11:2379,https://192.0.2.31:2379", "dnsDomain: c.example",
 			"imageRepository: registry.example.com/k8s", "kubernetesVersion: v1.34.2", "value: abc"},
 		driver.Etcd: {"- name: snapshot-count\n      value: \"7\"", "name: GOGC", "imageTag: 3.6.5-0",
