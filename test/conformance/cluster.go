@@ -35,6 +35,10 @@ func find(ctx context.Context, s *stand.Stand, driver string) (*cluster, error) 
 	if err != nil {
 		return nil, err
 	}
+	// What tests that were killed have left would be in the way of those that want a quiet cluster.
+	if _, err := s.Kubectl(ctx, "delete", "namespaces", "-l", "e2e-framework", "--timeout=5m"); err != nil {
+		return nil, err
+	}
 	conf, err := s.Lab.Run(ctx, s.Admin, "cat /etc/kubernetes/admin.conf")
 	if err != nil {
 		return nil, err
