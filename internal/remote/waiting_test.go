@@ -93,10 +93,10 @@ func TestWhatACommandWaitsForIsTold(t *testing.T) {
 			for {
 				select {
 				case w := <-told:
-					if w.Process != "flock" || w.Lock == "" {
+					if w.Process != "flock" || w.Lock == "" || w.State != "S" {
 						continue // it is on its way there
 					}
-					if w.Host != "n1" || w.Step != "the step" || w.PID <= 1 || w.State != "S" ||
+					if w.Host != "n1" || w.Step != "the step" || w.PID <= 1 ||
 						w.LockPID != holder.Process.Pid || w.Lock != "flock" || w.For <= 0 {
 						t.Errorf("%+v, the lock is held by %d", w, holder.Process.Pid)
 					}
