@@ -206,6 +206,7 @@ func TestABudgetThatForbidsTheDrainLeavesAllAsItWas(t *testing.T) {
 	}
 
 	// The budget allows it again while the drain waits.
+	plan = leavingBy(phases.Leaving{Drain: time.Minute}, "w1", "w2")
 	b = &book{}
 	sum, err = engine.Run(t.Context(), plan(l.Env(func(e event.Event) error {
 		if n, ok := e.(event.Notice); ok && n.Text.Key == "notice.drain-waits" {
