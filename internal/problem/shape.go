@@ -41,19 +41,23 @@ func shapes() map[string]func(value string) event.Msg {
 		validation.MsgExpectedArray:           func(string) event.Msg { return event.M("api.shape.array") },
 		validation.MsgExpectedObject:          func(string) event.Msg { return event.M("api.shape.object") },
 		validation.MsgExpectedRFC3339DateTime: func(string) event.Msg { return event.M("api.shape.time") },
-		validation.MsgExpectedOneOf:           func(v string) event.Msg { return event.M("api.shape.one-of", "values", v) },
-		validation.MsgExpectedMinimumNumber:   func(v string) event.Msg { return event.M("api.shape.least", "n", v) },
-		validation.MsgExpectedMaximumNumber:   func(v string) event.Msg { return event.M("api.shape.most", "n", v) },
-		validation.MsgExpectedMinLength:       func(v string) event.Msg { return event.M("api.shape.shortest", "n", v) },
-		validation.MsgExpectedMaxLength:       func(v string) event.Msg { return event.M("api.shape.longest", "n", v) },
-		validation.MsgExpectedMinItems:        func(v string) event.Msg { return event.M("api.shape.few", "n", v) },
-		validation.MsgExpectedMaxItems:        func(v string) event.Msg { return event.M("api.shape.many", "n", v) },
-		"request body is required":            func(string) event.Msg { return event.M("api.shape.no-body") },
-		"unknown content type":                func(string) event.Msg { return event.M("api.shape.content-type") },
-		"unknown content type: %s":            func(string) event.Msg { return event.M("api.shape.content-type") },
-		"unexpected end of JSON input":        func(string) event.Msg { return event.M("api.shape.json") },
-		"unexpected EOF":                      func(string) event.Msg { return event.M("api.shape.json") },
-		"invalid character %s":                func(string) event.Msg { return event.M("api.shape.json") },
-		"invalid date/time for format %s":     func(string) event.Msg { return event.M("api.shape.time") },
+		validation.MsgExpectedOneOf: func(v string) event.Msg {
+			return event.M("api.shape.one-of", "values", v)
+		},
+		validation.MsgExpectedMinimumNumber: func(v string) event.Msg { return event.M("api.shape.least", "n", v) },
+		validation.MsgExpectedMaximumNumber: func(v string) event.Msg { return event.M("api.shape.most", "n", v) },
+		validation.MsgExpectedMinLength: func(v string) event.Msg {
+			return event.M("api.shape.shortest", "n", v)
+		},
+		validation.MsgExpectedMaxLength:   func(v string) event.Msg { return event.M("api.shape.longest", "n", v) },
+		validation.MsgExpectedMinItems:    func(v string) event.Msg { return event.M("api.shape.few", "n", v) },
+		validation.MsgExpectedMaxItems:    func(v string) event.Msg { return event.M("api.shape.many", "n", v) },
+		"request body is required":        func(string) event.Msg { return event.M("api.shape.no-body") },
+		"unknown content type":            func(string) event.Msg { return event.M("api.shape.content-type") },
+		"unknown content type: %s":        func(string) event.Msg { return event.M("api.shape.content-type") },
+		"unexpected end of JSON input":    func(string) event.Msg { return event.M("api.shape.json") },
+		"unexpected EOF":                  func(string) event.Msg { return event.M("api.shape.json") },
+		"invalid character %s":            func(string) event.Msg { return event.M("api.shape.json") },
+		"invalid date/time for format %s": func(string) event.Msg { return event.M("api.shape.time") },
 	}
 }

@@ -51,9 +51,9 @@ type upgradeInput struct {
 // UpgradeOptions are what an upgrade may be told.
 type UpgradeOptions struct {
 	RunOptions
-	Bundles  []string `json:"bundles,omitempty" maxItems:"32" doc:"Paths on this host: one for each architecture and version. None: continue."`
+	Bundles  []string `json:"bundles,omitempty" maxItems:"32" doc:"Paths on this host, for each architecture and version; none: continue."`
 	Batch    string   `json:"batch,omitempty" maxLength:"8" doc:"Workers at a time: 3 or 10%."`
-	Soak     string   `json:"soak,omitempty" maxLength:"16" doc:"How long the control plane runs as the old minor version, such as 10m."`
+	Soak     string   `json:"soak,omitempty" maxLength:"16" doc:"How long the upgrade can be reverted, such as 10m."`
 	Window   string   `json:"window,omitempty" maxLength:"16" doc:"The time of day for workers, such as 22:00-06:00."`
 	Packages bool     `json:"packages,omitempty" doc:"Packages of the nodes are upgraded, too."`
 }

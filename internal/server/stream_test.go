@@ -143,7 +143,8 @@ func (l logFile) Emit(r event.Record) error {
 func TestListsComeInPages(t *testing.T) {
 	s := begin(t)
 	for _, name := range []string{"one", "three", "two"} {
-		s.want(s.call("ann", "POST", "/api/v1/clusters", strings.Replace(oneCluster, `"one"`, `"`+name+`"`, 1)), 202, "")
+		body := strings.Replace(oneCluster, `"one"`, `"`+name+`"`, 1)
+		s.want(s.call("ann", "POST", "/api/v1/clusters", body), 202, "")
 	}
 	j, err := journal.Open(s.root, "one")
 	if err != nil {

@@ -25,7 +25,7 @@ type Operation struct {
 	Runs      []string  `json:"runs" doc:"The runs that it came to." nullable:"false"`
 	Canceling bool      `json:"canceling,omitempty"`
 	Found     bool      `json:"found,omitempty" doc:"The server did not begin it: the command line did."`
-	Waits     []Wait    `json:"waits_for,omitempty" doc:"Steps that failed, and wait for a decision about them in the newest run."`
+	Waits     []Wait    `json:"waits_for,omitempty" doc:"Failed steps of the newest run that wait for a decision."`
 }
 
 // Fault is why something is as it is.
