@@ -153,7 +153,7 @@ func (p *Page) restoreDraft(v *visit) (checkedForm, error) {
 		if again := stay(r.Nodes, t.Nodes); again > 0 {
 			out.Notes = append(out.Notes, v.p.T("page.restore.again", "count", strconv.Itoa(again)))
 		}
-		table := nodeTable{Nodes: t.Nodes, Balancer: cmp.Or(t.LoadBalancer, r.Balancer)}
+		table := nodeTable{Nodes: t.Nodes, Balancer: lb}
 		if out.Nodes, err = p.piece(v.lang, "node-table", table); err != nil {
 			return out, err
 		}

@@ -89,6 +89,7 @@ function keep(secret) {
   if (!form.dataset.keep) return;
   const out = {};
   for (const f of form.elements) {
+    if (f.tagName === 'BUTTON' || f.name === 'accept') continue; // several have the same name
     if (f.name && f.dataset.secret === undefined && !secret.includes(f.name)) out[f.name] = f.type === 'checkbox' ? f.checked : f.value;
   }
   try { localStorage.setItem(place(), JSON.stringify(out)); } catch { /* it is not kept */ }
@@ -103,7 +104,7 @@ function kept() {
     const [kind, n] = name.split(':'), add = form.querySelector(`[data-more="${CSS.escape(kind)}"]`);
     for (let i = 0; add && i < Number(n) && !form.elements[name]; i++) more(add);
     const f = form.elements[name];
-    if (!f || f.dataset.secret !== undefined) continue;
+    if (!f || !f.dataset || f.dataset.secret !== undefined) continue;
     if (f.type === 'checkbox') f.checked = value; else if (value) { f.value = value; touched.add(name); }
   }
 }
