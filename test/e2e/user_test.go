@@ -32,7 +32,7 @@ func wizardWay(x *terminal, cluster string, words map[string]string, roles ...st
 	}
 	x.press("Enter")
 	x.see(2*time.Minute, words["keys"])
-	firstContacts(x, fmt.Sprint(len(roles), " ", words["ready"]), words["whose"])
+	firstContacts(x, fmt.Sprint(len(roles), " ", words["ready"]), "f "+words["keys"], words["trust"])
 	x.press("C-n")
 	x.see(time.Minute, "10.244.0.0/16")
 	x.press("C-n", "C-n")
@@ -60,18 +60,18 @@ func wizardWay(x *terminal, cluster string, words map[string]string, roles ...st
 	x.press("y")
 }
 
-// firstContacts trusts the keys of machines that are met for the first time. They are asked about side by side: what is
-// shown is trusted, and what comes after it too.
-func firstContacts(x *terminal, ready, whose string) {
+// firstContacts trusts the keys of machines that are met for the first time, whenever the footer offers to look at
+// them: what is said above it depends on which machine asked first.
+func firstContacts(x *terminal, ready, open, trust string) {
 	x.t.Helper()
 	x.seeWhat(3*time.Minute, "the machines are ready", func(screen string) error {
-		if strings.Contains(screen, ready) {
-			return nil
-		}
-		if strings.Contains(screen, whose) {
-			x.press("f")
-			x.see(time.Minute, "SHA256:")
+		switch {
+		case strings.Contains(screen, trust):
 			x.press("y")
+		case strings.Contains(screen, open):
+			x.press("f")
+		case strings.Contains(screen, ready):
+			return nil
 		}
 		return fmt.Errorf("they are not")
 	})
@@ -90,7 +90,7 @@ func TestUserWholeWay(t *testing.T) {
 	wizardWay(x, cluster, map[string]string{"install": "Install a new cluster",
 		"cluster": "Grey values are defaults", "login": "SSH access", "nodes": "Nodes and roles",
 		"keys":  "host keys",
-		"ready": "ready", "whose": "to review fingerprints", "bundle": "The bundle contains everything",
+		"ready": "ready", "trust": "trust marked keys", "bundle": "The bundle contains everything",
 		"path":   "Path ❯",
 		"proven": "✔ verified", "passed": "Preflight passed", "really": "Install person now?"},
 		"master worker etcd", "worker")
@@ -111,7 +111,7 @@ func TestUserInstallsInChinese(t *testing.T) {
 	wizardWay(x, "person", map[string]string{"install": "安装新集群", "cluster": "灰色的内容是默认值",
 		"login": "SSH 登录",
 		"nodes": "节点与角色", "keys": "主机密钥",
-		"ready": "就绪", "whose": "核对指纹",
+		"ready": "就绪", "trust": "信任已标记的",
 		"bundle": "离线包包含安装所需", "path": "路径 ❯", "proven": "✔ 校验通过",
 		"passed": "预检通过", "really": "现在安装 person"}, "master etcd", "worker", "worker")
 	const done = "集群 person 已就绪"
