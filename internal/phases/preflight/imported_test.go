@@ -120,7 +120,7 @@ func TestFlagsOfAKubeletThatIsToBeTakenOver(t *testing.T) {
 			"--container-runtime-endpoint=unix:///run/containerd/crio.sock"},
 		"/etc/default/kubelet": {kubeadm + "env # KUBELET_EXTRA_ARGS=--no\nenv KUBELET_EXTRA_ARGS=--max-pods=50 " +
 			"--fail-swap-on --v 4\n", nil, "--max-pods=50, --fail-swap-on=true, --v=4"},
-		"quoted":                   {`env KUBELET_EXTRA_ARGS="--max-pods=50 '--v=4'"` + "\n", nil,
+		"quoted": {`env KUBELET_EXTRA_ARGS="--max-pods=50 '--v=4'"` + "\n", nil,
 			"--max-pods=50, --v=4"},
 		"another variable":         {"env OTHER=--max-pods=50\nenv KUBELET_EXTRA_ARGS=\n", nil, ""},
 		"in deploy.yaml":           {"env KUBELET_EXTRA_ARGS=--max-pods=50\n", with("50"), ""},
