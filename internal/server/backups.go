@@ -176,8 +176,15 @@ func (s *Server) takeBackup(ctx context.Context, who access.Caller, in *backupIn
 	}, who, nil)
 }
 
-// opening has do called with where the key is, which is there for as long as that takes.
-func (s *Server) opening(k BackupKey, do func(request.BackupKey, operation.Deps) error) error {
+// opening has do called with where the key is, which is there for as long as that takes. It waits while others open
+// backups.
+func (s *Server) opening(ctx context.Context, k BackupKey, do func(request.BackupKey, operation.Deps) error) error {
+	select {
+	case s.opens <- struct{}{}:
+		defer func() { <-s.opens }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	d := s.Deps()
 	if k.Identity == "" {
 		d.Asker = operation.Told{Secrets: map[string]string{"backup": k.Passphrase}}
@@ -204,7 +211,7 @@ func (s *Server) verifyBackup(ctx context.Context, _ access.Caller, in *verifyIn
 		return nil, err
 	}
 	out := &verifyOutput{}
-	return out, s.opening(in.Body, func(k request.BackupKey, d operation.Deps) error {
+	return out, s.opening(ctx, in.Body, func(k request.BackupKey, d operation.Deps) error {
 		p, err := operation.VerifyBackup(ctx, request.BackupVerify{File: file, Key: k}, d, func(int64, int64) {})
 		if err != nil {
 			return err
@@ -227,7 +234,7 @@ func (s *Server) restoreBackup(ctx context.Context, who access.Caller, in *resto
 	}
 	return s.begin(ctx, in.Cluster, manager.Restore, in.Matching, in.Body.RunOptions, nil,
 		func(p *runs.Parameters) error {
-			return s.opening(in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
+			return s.opening(ctx, in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
 				next, err := operation.RestoreBackup(ctx, request.BackupRestore{File: file, Key: k}, d, nil,
 					func(int64, int64) {})
 				if r, is := next.(request.Restore); is {
@@ -253,7 +260,7 @@ func (s *Server) restoreOnto(
 			if err := s.moved(ctx, in, &w); err != nil {
 				return err
 			}
-			return s.opening(in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
+			return s.opening(ctx, in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
 				q := request.BackupRestore{Common: request.OfFile(s.Runs.File(in.Cluster)), File: file, Key: k}
 				_, err := operation.RestoreBackup(ctx, q, d, nil, func(int64, int64) {})
 				p.Seeded = err == nil

@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 )
@@ -177,4 +178,50 @@ func TestAListComesInParts(t *testing.T) {
 			t.Errorf("after %q: %v, next %q", c.after, got, next)
 		}
 	}
+	newest := []string{"e", "d", "b", "a"}
+	if got, next := paged(newest, Page{"c", 1}, name); !slices.Equal(got, []string{"b"}) || next != "b" {
+		t.Errorf("of the newest first, after one that is gone: %v, next %q", got, next)
+	}
+}
+
+// asked is a run that asks about a step. It implements control.Handler.
+type asked struct {
+	step string
+	got  chan event.Decision
+}
+
+func (a asked) Decide(step string, d event.Decision) error {
+	if step != a.step {
+		return event.NewFault(event.ClassUsage, "control.not-asked", nil, "step", step)
+	}
+	a.got <- d
+	return nil
+}
+
+func (asked) Stop()  {}
+func (asked) Abort() {}
+
+// A decision reaches the process of the run; one about another step, and one of a viewer, does not.
+func TestADecisionReachesTheRun(t *testing.T) {
+	s := begin(t)
+	s.running()
+	w := s.works()
+	a := asked{"s/m1", make(chan event.Decision, 1)}
+	srv, err := control.Serve(w.log.Dir(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/api/v1/clusters/one/runs/" + w.id + "/decisions"
+	s.want(s.call("vera", "POST", path, `{"step":"s/m1","decision":"retry"}`), 403, "access.denied")
+	s.want(s.call("otto", "POST", path, `{"step":"s/m2","decision":"retry"}`), 409, "control.not-asked")
+	s.want(s.call("otto", "POST", path, `{"step":"s/m1","decision":"sing"}`), 422, "api.request")
+	s.want(s.call("otto", "POST", path, `{"step":"s/m1","decision":"retry"}`), 204, "")
+	if d := <-a.got; d != event.TryAgain {
+		t.Errorf("the run was told %q", d)
+	}
+	if err := srv.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.ends(w)
+	s.want(s.call("otto", "POST", path, `{"step":"s/m1","decision":"retry"}`), 409, "control.not-asked")
 }

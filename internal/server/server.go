@@ -50,11 +50,16 @@ type Options struct {
 type Server struct {
 	Options
 	replies replies
+	opens   chan struct{} // has an element for each backup that is being opened
 }
+
+// opensAtOnce is how many backups are opened at the same time: each takes the memory that age's scrypt wants, and an
+// etcd.
+const opensAtOnce = 2
 
 // New gives the API as a handler.
 func New(o Options) http.Handler {
-	s := &Server{Options: o}
+	s := &Server{Options: o, opens: make(chan struct{}, opensAtOnce)}
 	mux := http.NewServeMux()
 	api := humago.New(mux, config(o.Version))
 	s.clusters(api)
@@ -202,13 +207,17 @@ type Page struct {
 	Limit int    `query:"limit" doc:"At most so many." minimum:"1" maximum:"500" default:"100"`
 }
 
-// paged gives the part of a sorted list, and what the next page comes after; "" if there is none.
+// paged gives the part of a list that is sorted, up or down, and what the next page comes after; "" if there is none.
 func paged[T any](all []T, p Page, key func(T) string) ([]T, string) {
 	from := 0
 	if p.After != "" {
 		from = slices.IndexFunc(all, func(x T) bool { return key(x) == p.After }) + 1
 		if from == 0 { // it is gone: what would come after it
-			if from = slices.IndexFunc(all, func(x T) bool { return key(x) > p.After }); from < 0 {
+			order := 1
+			if len(all) > 1 && key(all[0]) > key(all[1]) {
+				order = -1
+			}
+			if from = slices.IndexFunc(all, func(x T) bool { return cmp.Compare(key(x), p.After) == order }); from < 0 {
 				from = len(all)
 			}
 		}
