@@ -110,7 +110,7 @@ bench-deploy: build ## a cluster of three control planes: eggo-tui deploy with b
 cis: ## kube-bench, the CIS benchmark, on the nodes of the lab's cluster, which is installed if there is none: DRIVER=kubeadm (root; docs/security.md)
 	go run ./test/cis
 
-conformance: ## upstream's conformance tests against the lab's cluster, which is installed if there is none: FOCUS=upgrade, RERUN=failed, DRIVER=kubeadm (root; docs/conformance.md)
+conformance: ## upstream's conformance tests against the lab's cluster, which is installed if there is none: UPGRADE=v1.35.4, RERUN=failed, DRIVER=kubeadm (root; docs/conformance.md)
 	go run ./test/conformance
 
 bench-packages: ## the benchmarks of the packages; they report, they assert nothing

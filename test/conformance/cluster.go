@@ -21,6 +21,8 @@ const (
 	kubeadm = stand.Kubeadm
 )
 
+const clusterName = "conformance"
+
 // cluster is the one of the lab.
 type cluster struct {
 	*stand.Stand
@@ -31,7 +33,7 @@ type cluster struct {
 // find gives the lab's cluster, which is installed by the driver if there is none: a control plane and two workers,
 // because many tests want two nodes that take pods.
 func find(ctx context.Context, s *stand.Stand, driver string) (*cluster, error) {
-	is, err := s.Take(ctx, "conformance", driver, stand.OneAndTwo())
+	is, err := s.Take(ctx, clusterName, driver, stand.OneAndTwo())
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +47,27 @@ func find(ctx context.Context, s *stand.Stand, driver string) (*cluster, error) 
 	}
 	c := &cluster{Stand: s, Standing: is, kubeconfig: filepath.Join(s.Dir, "admin.conf")}
 	return c, os.WriteFile(c.kubeconfig, []byte(conf), 0o600)
+}
+
+// upgrade brings a cluster that find has installed to another version, if it does not have it.
+func (c *cluster) upgrade(ctx context.Context, version string) error {
+	if c.Kubernetes == version {
+		return nil
+	}
+	pack := c.PackVersion
+	if c.Driver == kubeadm {
+		pack = c.PackKubeadm
+	}
+	bundle, err := pack(ctx, version)
+	if err != nil {
+		return err
+	}
+	code, err := c.Eggo(ctx, "upgrade", "--id", clusterName, "--bundle", bundle, "--soak", "20s", "--yes")
+	if err == nil && code != 0 {
+		err = fmt.Errorf("upgrade ended with %d", code)
+	}
+	c.Kubernetes = version
+	return err
 }
 
 // images brings the images of the suite to the nodes, those that are not there yet. Where a node has one of another

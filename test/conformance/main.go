@@ -14,15 +14,13 @@ import (
 
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 	"github.com/eggo-k8s/eggo/test/lab"
-	"github.com/eggo-k8s/eggo/test/lab/upstream"
 )
 
 // options come from the environment, where make puts what is set on its command line.
 type options struct {
-	driver, focus, rerun string
-	workers              int
-	table                bool
-	kubernetes           string // of the table
+	driver, upgrade, focus, rerun string
+	workers                       int
+	table                         bool
 }
 
 func main() {
@@ -36,7 +34,11 @@ func main() {
 }
 
 func start(ctx context.Context) error {
-	o := options{driver: os.Getenv("DRIVER"), focus: os.Getenv("FOCUS"), rerun: os.Getenv("RERUN"), workers: 3}
+	o := options{driver: os.Getenv("DRIVER"), upgrade: os.Getenv("UPGRADE"), focus: os.Getenv("FOCUS"),
+		rerun: os.Getenv("RERUN"), workers: 3}
+	if o.upgrade != "" && o.focus == "" {
+		o.focus = "upgrade"
+	}
 	if p := os.Getenv("PROCS"); p != "" {
 		n, err := strconv.Atoi(p)
 		if err != nil || n < 1 || n > 32 {
@@ -45,40 +47,29 @@ func start(ctx context.Context) error {
 		o.workers = n
 	}
 	flag.BoolVar(&o.table, "table", false, "write the table of the records into docs/conformance.md, and run nothing")
-	flag.StringVar(&o.kubernetes, "kubernetes", "", "the version whose records the table is of (default the bundle's)")
 	flag.Parse()
 	root, err := os.Getwd()
 	if err != nil {
 		return err
 	}
+	if o.table {
+		return tables(root)
+	}
 	dir := filepath.Join(root, "bin", "conformance")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if o.table {
-		return tables(root, dir, o.kubernetes)
-	}
 	return conform(ctx, root, dir, o)
 }
 
-// tables writes the records of both drivers into the pages.
-func tables(root, dir, kubernetes string) error {
-	if kubernetes == "" {
-		spec, err := upstream.LoadSpec("")
-		if err != nil {
-			return err
-		}
-		kubernetes = spec.Kubernetes
-	}
-	var records []*Record
-	for _, driver := range []string{binary, kubeadm} {
-		r, err := open(dir, driver, kubernetes)
-		if err != nil {
-			return err
-		}
-		if len(r.Results) > 0 {
-			records = append(records, r)
-		}
+// records is the directory of the records, which are part of the repository.
+func records(root string) string { return filepath.Join(root, "test", "conformance", "records") }
+
+// tables writes the records into the pages.
+func tables(root string) error {
+	records, err := openAll(records(root))
+	if err != nil {
+		return err
 	}
 	docs := filepath.Join(root, "docs")
 	return errors.Join(
@@ -104,6 +95,11 @@ func conform(ctx context.Context, root, dir string, o options) error {
 	if err != nil {
 		return err
 	}
+	if o.upgrade != "" {
+		if err := c.upgrade(ctx, o.upgrade); err != nil {
+			return err
+		}
+	}
 	u, err := build(ctx, s, c.Kubernetes)
 	if err != nil {
 		return err
@@ -112,7 +108,7 @@ func conform(ctx context.Context, root, dir string, o options) error {
 	if err != nil {
 		return err
 	}
-	record, err := open(dir, c.Driver, c.Kubernetes)
+	record, err := open(records(root), c.Driver, c.Kubernetes)
 	if err != nil {
 		return err
 	}

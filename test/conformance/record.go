@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/renameio/v2"
 )
@@ -58,6 +59,24 @@ func open(dir, driver, kubernetes string) (*Record, error) {
 		return nil, fmt.Errorf("%s: %w", r.file, err)
 	}
 	return r, nil
+}
+
+// openAll reads the records of a directory: a driver after the other, older versions first.
+func openAll(dir string) ([]*Record, error) {
+	files, err := filepath.Glob(recordFile(dir, "*", "*"))
+	if err != nil {
+		return nil, err
+	}
+	var all []*Record
+	for _, f := range files { // they are sorted
+		driver, kubernetes, _ := strings.Cut(strings.TrimSuffix(filepath.Base(f), ".json"), "-")
+		r, err := open(dir, driver, kubernetes)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
 }
 
 // save writes the record; what was there is whole until then.
