@@ -170,7 +170,7 @@ func changeFromTheMenu(t *testing.T, s *stand.Stand, x *terminal, cluster string
 	x.see(time.Minute, "New machines join as workers")
 	x.write("n3 " + address(t, s, "n3"))
 	x.press("Enter", "Enter")
-	firstContacts(x, "1 ready", "to review the fingerprints")
+	firstContacts(x, "1 ready", "f host keys", "trust marked keys")
 	x.press("C-n")
 	x.see(10*time.Minute, "Preflight passed")
 	x.press("Enter")
