@@ -187,6 +187,7 @@ func shots(at site.Filled) []shot {
 			wait: `document.querySelector("progress").value > 30`},
 		{name: "runs", path: "/clusters/shanghai-2/runs"},
 		{name: "nodes", path: "/clusters/shanghai-2/nodes", wait: `!!document.querySelector("[data-table] table")`},
+		{name: "nodes-100", path: "/clusters/plant/nodes", wait: `!!document.querySelector("[data-table] table")`},
 		{name: "new", path: "/new", docs: true, do: typed, wait: understood, height: 1000},
 		{name: "new-nodes", path: "/new", do: typed + `;document.querySelector("#step-nodes").scrollIntoView()`,
 			wait: understood},
