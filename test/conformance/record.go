@@ -82,6 +82,9 @@ func openAll(dir string) ([]*Record, error) {
 // save writes the record; what was there is whole until then.
 func (r *Record) save() error {
 	data, err := json.MarshalIndent(r, "", " ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(r.file), 0o755)
+	}
 	if err != nil {
 		return err
 	}
