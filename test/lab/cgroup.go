@@ -145,9 +145,6 @@ func sweepCgroup(cgroup string) error {
 	if err != nil {
 		return err
 	}
-	if file, _, thaw, err := freezer(hs, cgroup); err == nil {
-		_ = os.WriteFile(file, []byte(thaw), 0o644) // gone already, or a frozen process that could not die
-	}
 	return until(20*time.Second, "cgroup "+cgroup+" to be empty", func() bool {
 		left := false
 		for _, h := range hs {
@@ -158,7 +155,8 @@ func sweepCgroup(cgroup string) error {
 }
 
 // removeCgroup kills the processes of the tree and removes its directories, children first; false when
-// something is left.
+// something is left. A frozen process cannot die: the node's cgroup may be frozen, and so may a container's, by a
+// container runtime that was killed before it thawed it.
 func removeCgroup(top string) bool {
 	var dirs []string
 	_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
@@ -169,6 +167,8 @@ func removeCgroup(top string) bool {
 	})
 	slices.Reverse(dirs)
 	for _, d := range dirs {
+		thaw(filepath.Join(d, "freezer.state"), "THAWED")
+		thaw(filepath.Join(d, "cgroup.freeze"), "0")
 		procs, _ := os.ReadFile(filepath.Join(d, "cgroup.procs"))
 		for pid := range strings.FieldsSeq(string(procs)) {
 			if n, err := strconv.Atoi(pid); err == nil && n > 1 {
@@ -179,6 +179,14 @@ func removeCgroup(top string) bool {
 	}
 	_, err := os.Stat(top)
 	return os.IsNotExist(err)
+}
+
+// thaw writes a word into a file of a cgroup, if the cgroup has it.
+func thaw(file, word string) {
+	if f, err := os.OpenFile(file, os.O_WRONLY, 0); err == nil {
+		_, _ = f.WriteString(word) // it is gone already, or the next try thaws it
+		_ = f.Close()
+	}
 }
 
 // until polls: the kernel tells nobody when a cgroup is empty, a loop device free or a port open.
