@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -102,7 +103,7 @@ func (s *Server) list(ctx context.Context, who access.Caller, in *listInput) (*l
 	}
 	out := &listOutput{}
 	out.Body.Clusters = []Cluster{}
-	some, next := paged(seen, in.Page, func(v manager.View) string { return v.Name })
+	some, next := paged(seen, in.Page, func(v manager.View) string { return v.Name }, strings.Compare)
 	for _, v := range some {
 		out.Body.Clusters = append(out.Body.Clusters, s.show(ctx, v))
 	}

@@ -144,7 +144,8 @@ func (s *Server) listRuns(ctx context.Context, _ access.Caller, in *runsInput) (
 	}
 	out := &runsOutput{}
 	out.Body.Runs = []Run{}
-	some, next := paged(all, in.Page, func(r request.Run) string { return r.Run })
+	newest := func(a, b string) int { return strings.Compare(b, a) } // a run's name begins with its time
+	some, next := paged(all, in.Page, func(r request.Run) string { return r.Run }, newest)
 	for _, r := range some {
 		out.Body.Runs = append(out.Body.Runs, s.showRun(ctx, r))
 	}

@@ -207,17 +207,13 @@ type Page struct {
 	Limit int    `query:"limit" doc:"At most so many." minimum:"1" maximum:"500" default:"100"`
 }
 
-// paged gives the part of a list that is sorted, up or down, and what the next page comes after; "" if there is none.
-func paged[T any](all []T, p Page, key func(T) string) ([]T, string) {
+// paged gives the part of a list that is sorted by order, and what the next page comes after; "" if there is none.
+func paged[T any](all []T, p Page, key func(T) string, order func(a, b string) int) ([]T, string) {
 	from := 0
 	if p.After != "" {
 		from = slices.IndexFunc(all, func(x T) bool { return key(x) == p.After }) + 1
 		if from == 0 { // it is gone: what would come after it
-			order := 1
-			if len(all) > 1 && key(all[0]) > key(all[1]) {
-				order = -1
-			}
-			if from = slices.IndexFunc(all, func(x T) bool { return cmp.Compare(key(x), p.After) == order }); from < 0 {
+			if from = slices.IndexFunc(all, func(x T) bool { return order(key(x), p.After) > 0 }); from < 0 {
 				from = len(all)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/shell"
@@ -49,9 +50,14 @@ func find(ctx context.Context, s *stand.Stand, driver string) (*cluster, error) 
 	return c, os.WriteFile(c.kubeconfig, []byte(conf), 0o600)
 }
 
-// upgrade brings a cluster that find has installed to another version, if it does not have it.
+// upgrade brings a cluster that find has installed to another version, unless all its nodes have it: the kubelets are
+// upgraded last.
 func (c *cluster) upgrade(ctx context.Context, version string) error {
-	if c.Kubernetes == version {
+	kubelets, err := c.Kubectl(ctx, "get", "nodes", "-o", "jsonpath={.items[*].status.nodeInfo.kubeletVersion}")
+	if err != nil {
+		return err
+	}
+	if slices.Equal(slices.Compact(strings.Fields(kubelets)), []string{version}) {
 		return nil
 	}
 	pack := c.PackVersion
@@ -66,8 +72,11 @@ func (c *cluster) upgrade(ctx context.Context, version string) error {
 	if err == nil && code != 0 {
 		err = fmt.Errorf("upgrade ended with %d", code)
 	}
+	if err != nil {
+		return err
+	}
 	c.Kubernetes = version
-	return err
+	return nil
 }
 
 // images brings the images of the suite to the nodes, those that are not there yet. Where a node has one of another
