@@ -50,9 +50,9 @@ else
 endif
 
 test-long: export EGGO_FAULTS := $(FAULTS)
-test-long: ## the tests that "make test" leaves out
+test-long: ## the tests that "make test" leaves out; with TURN=1/4 a quarter of the longest
 	@mkdir -p $(FAULTS)
-	go test -count=1 -vet=off -tags faults -parallel $(PARALLEL) -timeout 30m -run "$$(.ci/long)" $(LONG)
+	go test -count=1 -vet=off -tags faults -parallel $(PARALLEL) -timeout 30m -run "$$(.ci/long $(TURN))" $(LONG)
 
 test-codes: ## whether "make test RACE=1" and then "make test-long" provoked every error code
 	EGGO_FAULTS_OF_ALL=$(FAULTS) go test -count=1 -vet=off -tags faults -run '^TestEveryCode' ./internal/i18n

@@ -87,6 +87,7 @@ func TestTheWayBackEndsWithEveryNode(t *testing.T) {
 
 // After a restore nobody knows which version the kubelet of a worker has that is away: what etcd says of it is history.
 func TestTheWayBackAfterARestoreWaitsForEveryWorker(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	o := hopsOf(t, l, "v1.35.4")
@@ -118,6 +119,7 @@ func TestTheWayBackAfterARestoreWaitsForEveryWorker(t *testing.T) {
 
 // What the upgrade brought is removed before it is over: a way back that is cut off in between can be continued.
 func TestAWayBackThatIsCutOffAtItsEnd(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	begun := cutAt(t, l, hopsOf(t, l, "v1.35.4"), "soak.watch")

@@ -130,6 +130,7 @@ func twin(t *testing.T, l *phasestest.Lab) *phasestest.Lab {
 // CoreDNS becomes the other kind and comes back; each time a second deploy changes nothing, and a cleanup leaves the
 // machines as they were. The files are those of a cluster that was deployed so.
 func TestCoreDNSMovesToTheOtherKindAndBack(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, kind := range []string{"pod", "binary"} {
 		t.Run(kind, func(t *testing.T) {

@@ -431,6 +431,7 @@ func TestTurnsWaitForTheWindow(t *testing.T) {
 
 // Workers wait for their own row alone, and a limit does not wait for nodes outside of it.
 func TestRowsOfWorkers(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := fleet(t, 5)
 	for limit, want := range map[string]string{

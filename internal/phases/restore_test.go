@@ -109,6 +109,7 @@ func TestARestoreKeepsTheOldDataAndEverythingRunsAgain(t *testing.T) {
 // TestARestoreThatWasInterruptedContinues: each change in turn is the last one that is made; the same command then
 // finishes, with one copy of the old data and the old data in it.
 func TestARestoreThatWasInterruptedContinues(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(0))
 	s := saved(t, l)

@@ -99,6 +99,7 @@ func inTurn(b *book) (out []string) {
 // is opened, and has nothing of Docker any more. A second deploy changes nothing, the old deploy.yaml leads back in the
 // same way, and a cleanup leaves the machines as they were.
 func TestNodesChangeTheirRuntimeInTurns(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l, before := onDocker(t, 2)
 	l.API.AddReplicaSet("shop", 2)
@@ -273,6 +274,7 @@ func TestAChangeOfTheRuntimeThatIsStopped(t *testing.T) {
 
 // A limit changes its nodes alone; the others keep their runtime until they have their turn.
 func TestTheRuntimeOfALimit(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l, _ := onDocker(t, 2)
 	b, sum, err := run(t, l, func(e phases.Env) *engine.Plan {
@@ -297,6 +299,7 @@ func TestTheRuntimeOfALimit(t *testing.T) {
 
 // The pods of a cluster of one machine stay, and are told beforehand to be away for a while.
 func TestTheRuntimeOfASingleMachine(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l, _ := onDocker(t, 0)
 	l.API.AddPod("shop", "one", "m1")

@@ -86,6 +86,7 @@ func TestADeployBeginsWithASnapshot(t *testing.T) {
 
 // Each change of etcd in turn is the last one that is made; the same deploy then ends with the snapshot's data.
 func TestADeployWithASnapshotThatWasInterruptedContinues(t *testing.T) {
+	long(t)
 	t.Parallel()
 	stop := errors.New("cut off")
 	l := newLab(t, 0)
@@ -152,6 +153,7 @@ func TestADeployWithASnapshotIsRefused(t *testing.T) {
 // The machine of a cluster that was not up yet is installed again: the same deploy gives it the data again, and never
 // begins an empty cluster.
 func TestADeployWithASnapshotBeginsAgainOnAMachineThatWasReinstalled(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 0)
 	seed := seeded(t, l)
@@ -188,6 +190,7 @@ func TestADeployWithASnapshotBeginsAgainOnAMachineThatWasReinstalled(t *testing.
 // The snapshot has the Node of a machine that keeps its name: it proves nothing. The token stays until the kubelet has
 // its own kubeconfig, and the cluster is up when the kubelet was heard of.
 func TestTheNodesOfASnapshotProveNothing(t *testing.T) {
+	long(t) // in every turn: no other test provokes its code
 	t.Parallel()
 	l := newLab(t, 1)
 	seeded(t, l)

@@ -66,6 +66,7 @@ func TestShapesConvergeAndLeaveNothing(t *testing.T) {
 }
 
 func TestMembersJoinOneAfterTheOtherAsLearners(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := shaped(t, phasestest.Shape{Masters: 1, Etcds: 3})
 	if _, sum, err := run(t, l, onlyFor("e2", "e3")); err != nil {
@@ -90,6 +91,7 @@ func TestMembersJoinOneAfterTheOtherAsLearners(t *testing.T) {
 }
 
 func TestAMemberWhoseDiskIsEmptyIsAddedAnew(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 3})
 	lost := l.Nodes["m2"]
@@ -105,6 +107,7 @@ func TestAMemberWhoseDiskIsEmptyIsAddedAnew(t *testing.T) {
 }
 
 func TestAFormationThatWasCutOffGoesOn(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := shaped(t, phasestest.Shape{Masters: 3})
 	broken := l.Nodes["m3"].State("broken/etcd.service")
@@ -169,6 +172,7 @@ func TestARestartThatFailsStopsTheOthers(t *testing.T) {
 }
 
 func TestRenewedCertificatesReachEveryNodeAndTheAuthoritiesStay(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 3, Workers: 2})
 	dir := filepath.Join(l.StateDir(), "pki")

@@ -32,6 +32,7 @@ func storedRun(t *testing.T, l *phasestest.Lab, again bool) (*book, engine.Summa
 // Objects of a resource that is stored in another version since the hop are written again, page by page; what is gone
 // by then, or was written by somebody else, does not matter, and what is refused is named.
 func TestWhatIsStoredInAnOldVersionIsWrittenAgain(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	const count = 520

@@ -140,6 +140,7 @@ func TestAnInstallIsReverted(t *testing.T) {
 // TestANodeThatIsAwayHoldsNobodyUp: one node is dead when an installation is reverted. The others are what they were,
 // and it is said that this one is not.
 func TestANodeThatIsAwayHoldsNobodyUp(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 2)
 	before, was := tree(t, l), remember(t, l)
@@ -262,6 +263,7 @@ func TestWhatCannotBeRevertedIsRefused(t *testing.T) {
 // TestANodeThatDiesAfterItJoined: the cluster loses it, the others are what they were, and it is said that it was not
 // cleaned.
 func TestANodeThatDiesAfterItJoined(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 2)
 	old := *l.Cluster
@@ -296,6 +298,7 @@ func TestANodeThatDiesAfterItJoined(t *testing.T) {
 // TestANodeOfThatNameIsNotTakenAway: the cluster has a Node of somebody else's with the name of one that is added, or
 // nobody can say whether it has.
 func TestANodeOfThatNameIsNotTakenAway(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 1)
 	old := *l.Cluster

@@ -87,6 +87,7 @@ func TestAnUpgradeThatHasTouchedNothingIsCheckedAsOneThatBegins(t *testing.T) {
 
 // A limit that leaves a control plane out neither watches the control plane nor commits it.
 func TestALimitDoesNotCommit(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.35.4")
@@ -149,6 +150,7 @@ func TestAHopIsCommittedWhenTheFirstComponentIsSwitched(t *testing.T) {
 // Where etcd comes to another minor there is no way back from its first member on, but the new control plane proves
 // itself all the same, and is what it was with its own member when it does not.
 func TestAHopWithAnotherMinorOfEtcdIsWatched(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, phasestest.NewEtcd)

@@ -194,6 +194,7 @@ func TestAControlPlaneThatDoesNotComeUpIsReverted(t *testing.T) {
 
 // A chain goes over each version, and ends at the last one. What the checks have warned of they say once.
 func TestAChainOfUpgrades(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.34.3", "v1.35.4", "v1.36.1")
@@ -380,6 +381,7 @@ func TestAWayBackWithoutAnAPI(t *testing.T) {
 // When kubelets are of the new minor an API server that does not come up stays what it is: the old one would be older
 // than they are.
 func TestNoAPIServerGoesBackUnderNewKubelets(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.35.4")

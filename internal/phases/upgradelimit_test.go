@@ -31,6 +31,7 @@ func TestTheSoakAsksOnlyNodesOfTheLimit(t *testing.T) {
 // A limit keeps an upgrade to some nodes: the control plane first, which waits for no worker; a worker before it is
 // refused. The rest comes with the next run.
 func TestAnUpgradeOfSomeNodes(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	const to = "v1.34.9"

@@ -169,6 +169,7 @@ func packageChanges(b *book) []string {
 // Until an upgrade has ended each node has the packages that it had, and goes back to them: what runs from them is
 // started again, and everything is as before. A second time changes nothing, and neither does what was moved already.
 func TestPackagesGoBack(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l, o := packaged(t)
 	before := settled(t, l)
@@ -214,6 +215,7 @@ func TestPackagesGoBack(t *testing.T) {
 // An upgrade that is cut off in the middle of a node's packages comes to its end, and from each such place there is the
 // way back. Old packages are kept no longer than that.
 func TestPackagesOfAnUpgradeThatIsCutOff(t *testing.T) {
+	long(t)
 	t.Parallel()
 	at := func(key, unit string) func(event.Event) bool {
 		return func(ev event.Event) bool {
@@ -268,6 +270,7 @@ func spoil(t *testing.T, l *phasestest.Lab, versions string) {
 // A node whose runtime does not start from the new packages gets the old ones again and serves, and the next node is
 // not begun.
 func TestPackagesThatDoNotWorkAreReverted(t *testing.T) {
+	long(t) // in every turn: no other test provokes its code
 	t.Parallel()
 	l, o := packaged(t)
 	spoil(t, l, "1.3-1\n")
@@ -293,6 +296,7 @@ func TestPackagesThatDoNotWorkAreReverted(t *testing.T) {
 
 // When the old packages do not work either, that is said.
 func TestPackagesThatDoNotWorkAndCannotBeReverted(t *testing.T) {
+	long(t) // in every turn: no other test provokes its code
 	t.Parallel()
 	l, o := packaged(t)
 	spoil(t, l, "1.3-1\n1.2-3\n")
@@ -310,6 +314,7 @@ func exists(path string) bool {
 // The plan lists the packages of each node: those that come to other versions, those that stay because nobody asked or
 // because they are somebody else's, and those that do not come back.
 func TestThePlanListsPackages(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l, o := packaged(t)
 	record := l.Nodes["w2"].Path("/var/lib/eggo-node/record")

@@ -26,6 +26,7 @@ func skipping(t *testing.T, plan func(*book) *engine.Plan) (*book, engine.Summar
 // A worker whose turn does not end well and that is skipped has the new kubelet already, and is closed to pods: the
 // hop does not end without it, the next one does not begin, and the same command continues with the worker.
 func TestAWorkerThatIsSkippedKeepsTheUpgradeUnderWay(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	o := hopsOf(t, l, "v1.34.9", "v1.35.4")
@@ -63,6 +64,7 @@ func TestAWorkerThatIsSkippedKeepsTheUpgradeUnderWay(t *testing.T) {
 // A worker that dies when the first of two versions is complete ends the run ahead of the second one, by its name, and
 // no node has the second one.
 func TestAWorkerThatDiesBetweenTwoVersions(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	o := hopsOf(t, l, "v1.34.9", "v1.35.4")

@@ -37,7 +37,7 @@ func TestAControlPlaneThatCannotBeReverted(t *testing.T) {
 
 // What a probe says last stands in the fault, without what a terminal would obey.
 func TestAProbeThatFailsIsQuoted(t *testing.T) {
-	long(t)
+	long(t) // in every turn: no other test provokes its code
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.35.4")

@@ -13,6 +13,7 @@ import (
 
 // TestAVersionThatALinkStillLeadsToIsNotRemoved: what a service would be started from stays.
 func TestAVersionThatALinkStillLeadsToIsNotRemoved(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	w := l.Nodes["w1"]

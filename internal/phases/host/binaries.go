@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -47,17 +48,25 @@ func (r *Host) PlaceBinaries(n config.Node, group string) *engine.Step {
 		if err := r.CheckTargets(ctx, nd, list()); err != nil {
 			return err
 		}
+		var dirs []string
+		in := map[string][]shell.Upload{}
 		for _, p := range list() {
-			open := func() (io.ReadSeekCloser, error) { return b.Open(p.Path) }
-			up := shell.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, Open: open,
-				What: p.Name + "/" + p.File}
-			var err error
+			up := shell.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, What: p.Name + "/" + p.File,
+				Open: func() (io.ReadSeekCloser, error) { return b.Open(p.Path) }}
 			if p.Executed {
-				err = nd.PlaceBinary(ctx, p.Binary(), up)
-			} else {
-				_, err = nd.Place(ctx, up)
+				if err := nd.PlaceBinary(ctx, p.Binary(), up); err != nil {
+					return err
+				}
+				continue
 			}
-			if err != nil {
+			dir := path.Dir(p.File)
+			if in[dir] == nil {
+				dirs = append(dirs, dir)
+			}
+			in[dir] = append(in[dir], up)
+		}
+		for _, dir := range dirs {
+			if err := nd.PlaceAll(ctx, dir, group, in[dir]); err != nil {
 				return err
 			}
 		}

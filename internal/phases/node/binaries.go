@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -57,8 +56,7 @@ func (n *Node) PlaceBinary(ctx context.Context, b Binary, up shell.Upload) error
 		if n.dry {
 			return n.announceUpload(ctx, up)
 		}
-		desc := event.M("change.upload", "path", b.File, "bytes", strconv.FormatInt(up.Size, 10))
-		if _, err := n.Change(ctx, Change{Desc: desc,
+		if _, err := n.Change(ctx, Change{Desc: uploading(up),
 			Script: binaryLib + "version " + shell.Quote(b.File) + " " + shell.Quote(b.Link) + "\n"}); err != nil {
 			return err
 		}

@@ -81,7 +81,9 @@ unfile() {
 # put PATH MODE SIZE: a file of ours, content from stdin, in place at once or not at all
 put() {
   own "$1"
-  (umask 077; head -c "$3" >"$1.eggo-new")
+  umask 077
+  head -c "$3" >"$1.eggo-new"
+  umask 022
   [ "$(wc -c <"$1.eggo-new")" -eq "$3" ] || fail node.short-write "$1"
   chmod "$2" "$1.eggo-new"
   sync "$1.eggo-new" 2>/dev/null || sync

@@ -48,7 +48,11 @@ func (n *Node) Upload(ctx context.Context, up shell.Upload) (changed bool, err e
 }
 
 func (n *Node) announceUpload(ctx context.Context, up shell.Upload) error {
-	return n.announce(ctx, event.M("change.upload", "path", up.Path, "bytes", strconv.FormatInt(up.Size, 10)))
+	return n.announce(ctx, uploading(up))
+}
+
+func uploading(up shell.Upload) event.Msg {
+	return event.M("change.upload", "path", up.Path, "bytes", strconv.FormatInt(up.Size, 10))
 }
 
 // Change is one change of the machine.
@@ -218,26 +222,6 @@ func puts(files []File) (script string, data []byte) {
 
 func secret(files []File) bool {
 	return slices.ContainsFunc(files, func(f File) bool { return f.Secret })
-}
-
-// Place uploads a file to its place on the node, recorded like Put.
-func (n *Node) Place(ctx context.Context, up shell.Upload) (changed bool, err error) {
-	out, err := n.Query(ctx, fmt.Sprintf("if [ -f %[1]s ]; then stat -c '%%a %%s' %[1]s; sha256sum <%[1]s; fi",
-		shell.Quote(up.Path)))
-	if err != nil {
-		return false, err
-	}
-	if strings.HasPrefix(out, fmt.Sprintf("%o %d\n%s", up.Mode, up.Size, up.SHA256)) {
-		return false, nil
-	}
-	if n.dry {
-		return true, n.announceUpload(ctx, up)
-	}
-	if _, err := n.Change(ctx, Change{Desc: event.M("change.upload", "path", up.Path, "bytes",
-		strconv.FormatInt(up.Size, 10)), Script: "own " + shell.Quote(up.Path) + "\n"}); err != nil {
-		return false, err
-	}
-	return n.Upload(ctx, up)
 }
 
 // Service is a systemd unit of ours with the files that it reads.

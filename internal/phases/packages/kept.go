@@ -84,10 +84,12 @@ func (r *Packages) keep(ctx context.Context, n config.Node, nd *node.Node, moves
 	if _, err := nd.Change(ctx, node.Change{Desc: desc, Script: clear}); err != nil || r.Dry {
 		return err
 	}
+	var ups []shell.Upload
 	for _, x := range files {
-		if err := sendTo(ctx, nd, r.Old(n), x, path.Join(keptDir, path.Base(x.Path))); err != nil {
-			return err
-		}
+		ups = append(ups, uploadTo(r.Old(n), x, path.Join(keptDir, path.Base(x.Path))))
+	}
+	if err := nd.UploadAll(ctx, keptDir, "packages", ups); err != nil {
+		return err
 	}
 	write := "f=" + keptMoves + "\nprintf '%s\\n' " + shell.QuoteAll(lines) + " >$f.new\nmv -f $f.new $f\n" +
 		"sync $f 2>/dev/null || sync\n"

@@ -72,14 +72,12 @@ func (r *Packages) packagesSent(ctx context.Context, n config.Node, nd *node.Nod
 	if err != nil {
 		return false, nil //nolint:nilerr // what is wrong with the lists shows when they are read again
 	}
+	conditions := []string{"true"}
 	for _, x := range chosen.members {
-		file := shell.Quote(inRepo(m, x))
-		if ok, err := holds(ctx, nd, fmt.Sprintf("[ -f %[1]s ] && [ \"$(stat -c %%s %[1]s)\" = %[2]d ]", file,
-			x.Size)); !ok || err != nil {
-			return false, err
-		}
+		conditions = append(conditions, fmt.Sprintf("[ -f %[1]s ] && [ \"$(stat -c %%s %[1]s)\" = %[2]d ]",
+			shell.Quote(inRepo(m, x)), x.Size))
 	}
-	return true, nil
+	return holds(ctx, nd, strings.Join(conditions, " && "))
 }
 
 // Install has the node's package manager install what it chose, when the steps of needs are done. Nothing that
@@ -269,20 +267,28 @@ func sendRepository(ctx context.Context, nd *node.Node, b env.Bundle, p packager
 
 // sendMembers uploads members of the bundle to their places in the repository.
 func sendMembers(ctx context.Context, nd *node.Node, b env.Bundle, members []bundle.Member) error {
+	var dirs []string
+	in := map[string][]shell.Upload{}
 	for _, x := range members {
-		if err := sendTo(ctx, nd, b, x, inRepo(b.Manifest(), x)); err != nil {
+		up := uploadTo(b, x, inRepo(b.Manifest(), x))
+		dir := path.Dir(up.Path)
+		if in[dir] == nil {
+			dirs = append(dirs, dir)
+		}
+		in[dir] = append(in[dir], up)
+	}
+	for _, dir := range dirs {
+		if err := nd.UploadAll(ctx, dir, "packages", in[dir]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sendTo uploads a member of a bundle.
-func sendTo(ctx context.Context, nd *node.Node, b env.Bundle, x bundle.Member, at string) error {
-	open := func() (io.ReadSeekCloser, error) { return b.Open(x.Path) }
-	_, err := nd.Upload(ctx, shell.Upload{Path: at, Mode: 0o644, Size: x.Size, SHA256: x.SHA256, Open: open,
-		What: path.Base(x.Path)})
-	return err
+// uploadTo is the upload of a bundle's member.
+func uploadTo(b env.Bundle, x bundle.Member, at string) shell.Upload {
+	return shell.Upload{Path: at, Mode: 0o644, Size: x.Size, SHA256: x.SHA256, What: path.Base(x.Path),
+		Open: func() (io.ReadSeekCloser, error) { return b.Open(x.Path) }}
 }
 
 // chosenPackage is one that a package manager would install; version with the epoch where it has one.

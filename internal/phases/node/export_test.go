@@ -1,0 +1,10 @@
+package node
+
+import (
+	"io"
+
+	"github.com/eggo-k8s/eggo/internal/shell"
+)
+
+// Joined reads files one after the other.
+func Joined(ups []shell.Upload) io.ReadSeekCloser { return join(ups) }
