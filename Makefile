@@ -35,6 +35,8 @@ install: build ## the programs into $(DESTDIR)$(PREFIX)/bin, with eggo as anothe
 	ln -sf eggo-tui $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/eggo
 
 FAULTS := $(CURDIR)/bin/faults
+# With BESIDE=1 the tests with simulated nodes run on one processor and all others on another, three packages at a time.
+ASIDE := $(if $(BESIDE),-p 3 -exec $(CURDIR)/.ci/beside)
 ifdef RACE
 test: export EGGO_FAULTS := $(FAULTS)
 # By default a program with the race detector sleeps for a second before it exits, and the tests run hundreds.
@@ -44,7 +46,7 @@ test: ## vet, and the tests that need no root and no network; with RACE=1 under 
 	go vet ./...
 ifdef RACE
 	@rm -rf $(FAULTS) && mkdir -p $(FAULTS)
-	CGO_ENABLED=1 go test -short -count=1 -race -vet=off -tags faults -parallel 5 -timeout 30m $(LONGEST) ./...
+	CGO_ENABLED=1 go test -short -count=1 -race -vet=off -tags faults -parallel 5 -timeout 30m $(ASIDE) $(LONGEST) ./...
 else
 	go test -short -ldflags=-w -parallel $(PARALLEL) -timeout 10m $(LONGEST) ./...
 endif
@@ -52,7 +54,7 @@ endif
 test-long: export EGGO_FAULTS := $(FAULTS)
 test-long: ## the tests that "make test" leaves out; with TURN=1/4 a quarter of the longest
 	@mkdir -p $(FAULTS)
-	go test -count=1 -vet=off -tags faults -parallel $(PARALLEL) -timeout 30m -run "$$(.ci/long $(TURN))" $(LONG)
+	run=$$(.ci/long $(TURN)) && go test -count=1 -vet=off -tags faults -parallel $(PARALLEL) -timeout 40m $(ASIDE) -run "$$run" $(LONG)
 
 test-codes: ## whether "make test RACE=1" and then "make test-long" provoked every error code
 	EGGO_FAULTS_OF_ALL=$(FAULTS) go test -count=1 -vet=off -tags faults -run '^TestEveryCode' ./internal/i18n

@@ -66,7 +66,7 @@ func (r *Host) PlaceBinaries(n config.Node, group string) *engine.Step {
 			in[dir] = append(in[dir], up)
 		}
 		for _, dir := range dirs {
-			if err := nd.PlaceAll(ctx, dir, group, in[dir]); err != nil {
+			if err := nd.PlaceAll(ctx, dir, in[dir]); err != nil {
 				return err
 			}
 		}

@@ -6,9 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"maps"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,23 +14,25 @@ import (
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
-// Together is the file that several come as. What begins with its name is left of an upload that was cut off.
-const Together = ".eggo-sent"
-
 const (
-	togetherLeast = 4        // fewer of them come one by one
-	togetherSmall = 8 << 20  // a larger file comes by itself
-	togetherMost  = 64 << 20 // the most that comes as one: the node has it twice for a moment
+	// Together is the file on a node that several come as. Its name is the beginning of all that is left of an upload
+	// that was cut off.
+	Together = Dir + "/sent"
+
+	togetherLeast = 4        // fewer files come one by one
+	togetherSmall = 8 << 20  // so does a larger file
+	togetherMost  = 32 << 20 // the most that comes as one: the node has it twice for a moment
 )
 
 // UploadAll uploads files to one directory; those that are there already stay. A file by itself costs a node some fifty
-// processes, so several small ones come as one file, which the node takes apart. What names them in the progress.
-func (n *Node) UploadAll(ctx context.Context, dir, what string, ups []shell.Upload) error {
+// processes, so several small ones come as one file, which the node takes apart. If it cannot, they come one by one,
+// and what is wrong is said of the file that it is wrong with.
+func (n *Node) UploadAll(ctx context.Context, dir string, ups []shell.Upload) error {
 	ups, err := n.lacking(ctx, ups)
 	if err != nil {
 		return err
 	}
-	return n.uploadLacking(ctx, dir, what, ups)
+	return n.uploadLacking(ctx, dir, ups)
 }
 
 // Place uploads a file to its place on the node, recorded like those that Put writes.
@@ -40,19 +40,19 @@ func (n *Node) Place(ctx context.Context, up shell.Upload) (changed bool, err er
 	if lack, err := n.lacking(ctx, []shell.Upload{up}); err != nil || len(lack) == 0 {
 		return false, err
 	}
-	return true, n.placeLacking(ctx, path.Dir(up.Path), "", []shell.Upload{up})
+	return true, n.placeLacking(ctx, path.Dir(up.Path), []shell.Upload{up})
 }
 
 // PlaceAll uploads files to their places in one directory, recorded like those that Put writes; see UploadAll.
-func (n *Node) PlaceAll(ctx context.Context, dir, what string, ups []shell.Upload) error {
+func (n *Node) PlaceAll(ctx context.Context, dir string, ups []shell.Upload) error {
 	ups, err := n.lacking(ctx, ups)
 	if err != nil || len(ups) == 0 {
 		return err
 	}
-	return n.placeLacking(ctx, dir, what, ups)
+	return n.placeLacking(ctx, dir, ups)
 }
 
-func (n *Node) placeLacking(ctx context.Context, dir, what string, ups []shell.Upload) error {
+func (n *Node) placeLacking(ctx context.Context, dir string, ups []shell.Upload) error {
 	if !n.dry {
 		script := ""
 		for _, u := range ups {
@@ -67,11 +67,11 @@ func (n *Node) placeLacking(ctx context.Context, dir, what string, ups []shell.U
 			return err
 		}
 	}
-	return n.uploadLacking(ctx, dir, what, ups)
+	return n.uploadLacking(ctx, dir, ups)
 }
 
 // uploadLacking uploads files that are not there.
-func (n *Node) uploadLacking(ctx context.Context, dir, what string, ups []shell.Upload) error {
+func (n *Node) uploadLacking(ctx context.Context, dir string, ups []shell.Upload) error {
 	var alone, small []shell.Upload
 	for _, u := range ups {
 		if u.Size > togetherSmall || n.dry {
@@ -80,23 +80,24 @@ func (n *Node) uploadLacking(ctx context.Context, dir, what string, ups []shell.
 			small = append(small, u)
 		}
 	}
-	if len(small) < togetherLeast {
-		alone, small = ups, nil
-	}
-	for _, u := range alone {
-		if _, err := n.Upload(ctx, u); err != nil {
-			return err
-		}
-	}
-	for len(small) > 0 {
+	for len(small) >= togetherLeast {
 		count := 0
 		for size := int64(0); count < len(small) && size+small[count].Size <= togetherMost; count++ {
 			size += small[count].Size
 		}
-		if err := n.uploadTogether(ctx, dir, what, small[:count]); err != nil {
+		came, err := n.uploadTogether(ctx, dir, small[:count])
+		if err != nil {
 			return err
 		}
+		if !came {
+			alone = append(alone, small[:count]...)
+		}
 		small = small[count:]
+	}
+	for _, u := range append(alone, small...) {
+		if _, err := n.Upload(ctx, u); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -122,47 +123,46 @@ func (n *Node) lacking(ctx context.Context, ups []shell.Upload) ([]shell.Upload,
 	return lack, nil
 }
 
-// uploadTogether uploads files of one directory as one file. A try that broke goes on where it was.
-func (n *Node) uploadTogether(ctx context.Context, dir, what string, ups []shell.Upload) error {
+// uploadTogether uploads files of one directory as one file, and says whether that went well. A try that was cut off
+// goes on where it was.
+func (n *Node) uploadTogether(ctx context.Context, dir string, ups []shell.Upload) (came bool, err error) {
 	all := join(ups)
 	defer func() { _ = all.Close() }()
 	h := sha256.New()
 	if _, err := io.Copy(h, all); err != nil {
-		return event.NewFault(event.ClassFailed, "ssh.upload-source", err, "path", dir).On(n.Name())
+		return false, nil //nolint:nilerr // by itself the file says what is wrong with it
 	}
 	count := strconv.Itoa(len(ups))
-	if _, err := n.Upload(ctx, shell.Upload{Path: path.Join(dir, Together), Mode: 0o600, Size: all.size,
-		SHA256: hex.EncodeToString(h.Sum(nil)), What: what + " (" + count + ")",
-		Open: func() (io.ReadSeekCloser, error) { return join(ups), nil }}); err != nil {
-		return err
+	switch _, err := n.Upload(ctx, shell.Upload{Path: Together, Mode: 0o600, Size: all.size,
+		SHA256: hex.EncodeToString(h.Sum(nil)), What: dir + " (" + count + ")",
+		Open: func() (io.ReadSeekCloser, error) { return join(ups), nil }}); {
+	case err != nil && event.AsFault(err).Code == "ssh.disk-full":
+		return false, nil // there may be room for one after the other, or where they belong
+	case err != nil:
+		return false, err
 	}
-	_, err := n.Change(ctx, Change{Desc: event.M("change.upload-apart", "path", dir, "count", count, "bytes",
-		strconv.FormatInt(all.size, 10)), Script: takeApart(dir, ups)})
-	return err
+	r, err := n.Change(ctx, Change{Desc: event.M("change.upload-apart", "path", dir, "count", count, "bytes",
+		strconv.FormatInt(all.size, 10)), Script: takeApart(ups)})
+	return strings.TrimSpace(string(r.Stdout)) == "all there", err
 }
 
 // takeApart has a node make the files out of the one that they came as: all of them beside their places, whole, and
-// then each in its place at once.
-func takeApart(dir string, ups []shell.Upload) string {
-	const parts = Together + "-apart"
-	var names, sums []string
-	var cut strings.Builder
-	of := map[uint32][]string{}
+// then each in its place at once. It says "all there", or leaves nothing of them.
+func takeApart(ups []shell.Upload) string {
+	var news, sums []string
+	var parts, places strings.Builder
 	for _, u := range ups {
-		name := "./" + path.Base(u.Path)
-		names, sums = append(names, name), append(sums, u.SHA256+"  "+name)
-		fmt.Fprintf(&cut, "part %s %d\n", shell.Quote(name), u.Size)
-		of[u.Mode] = append(of[u.Mode], name)
+		name := u.Path + ".eggo-new"
+		news, sums = append(news, name), append(sums, u.SHA256)
+		fmt.Fprintf(&parts, "  part %s %d %o || return 1\n", shell.Quote(name), u.Size, u.Mode)
+		fmt.Fprintf(&places, "  mv -fT %s %s || return 1\n", shell.Quote(name), shell.Quote(u.Path))
 	}
-	modes := ""
-	for _, mode := range slices.Sorted(maps.Keys(of)) {
-		modes += fmt.Sprintf("chmod %o %s\n", mode, shell.QuoteAll(of[mode]))
-	}
-	all := shell.QuoteAll(names)
-	return "cd " + shell.Quote(dir) + "\nrm -rf " + parts + "\nmkdir -m 700 " + parts + "\ncd " + parts + "\nat=0\n" +
-		"part() { dd if=../" + Together + " of=\"$1\" bs=65536 skip=$at count=\"$2\" " +
-		"iflag=skip_bytes,count_bytes,fullblock status=none; at=$((at + $2)); }\n" + cut.String() +
-		"[ \"$(sha256sum " + all + ")\" = " + shell.Quote(strings.Join(sums, "\n")) + " ] || fail node.short-write " +
-		shell.Quote(dir) + "\n" + modes + "sync " + all + " 2>/dev/null || sync\nmv -f " + all + " ..\ncd ..\n" +
-		"rm -rf " + parts + " " + Together + "\nsync . 2>/dev/null || sync\n"
+	all := shell.QuoteAll(news)
+	return "at=0\npart() {\n  rm -f \"$1\"\n  dd if=" + Together + " of=\"$1\" bs=65536 skip=$at count=\"$2\" " +
+		"iflag=skip_bytes,count_bytes,fullblock status=none && chmod \"$3\" \"$1\" && at=$((at + $2))\n}\n" +
+		"apart() {\n" + parts.String() +
+		"  sums=$(sha256sum " + all + ` | sed 's/^\\*\([0-9a-f]*\).*/\1/')` + "\n" +
+		"  [ \"$sums\" = " + shell.Quote(strings.Join(sums, "\n")) + " ] || return 1\n" +
+		"  sync " + all + " 2>/dev/null || sync\n" + places.String() + "}\n" +
+		"if apart 2>/dev/null; then echo all there; else rm -f " + all + "; fi\nrm -rf " + Together + "*\n"
 }

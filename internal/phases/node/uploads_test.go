@@ -8,12 +8,14 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
@@ -21,7 +23,7 @@ type memory struct{ *bytes.Reader }
 
 func (memory) Close() error { return nil }
 
-// toUpload is a file for a node; its bytes are of the size of its name's number.
+// toUpload is a file for a node.
 func toUpload(at string, mode uint32, data []byte) shell.Upload {
 	sum := sha256.Sum256(data)
 	return shell.Upload{Path: at, Mode: mode, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]),
@@ -44,19 +46,9 @@ func several(dir string) (ups []shell.Upload, data map[string][]byte) {
 	return ups, data
 }
 
-// Several small files come as one and lie there as if each had come by itself.
-func TestSmallFilesComeTogether(t *testing.T) {
-	sim, n, said := machine(t)
-	if err := os.MkdirAll(sim.Path("/var/lib/eggo-node/repo"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	ups, data := several("/var/lib/eggo-node/repo")
-	place(t, sim, ups[0].Path, "of an earlier time")
-	// What a run that was killed left.
-	place(t, sim, "/var/lib/eggo-node/repo/"+node.Together+"-apart/x", "half")
-	if err := n.UploadAll(t.Context(), "/var/lib/eggo-node/repo", "packages", ups); err != nil {
-		t.Fatal(err)
-	}
+// wantFiles wants files whole and with their modes, and nothing else in their directory.
+func wantFiles(t *testing.T, sim *phasestest.Node, ups []shell.Upload, data map[string][]byte) {
+	t.Helper()
 	for i, u := range ups {
 		if read(t, sim, u.Path) != string(data[u.Path]) {
 			t.Errorf("file %d is another", i)
@@ -65,15 +57,34 @@ func TestSmallFilesComeTogether(t *testing.T) {
 			t.Errorf("file %d: %v %v", i, st.Mode(), err)
 		}
 	}
-	left, err := os.ReadDir(sim.Path("/var/lib/eggo-node/repo"))
+	left, err := os.ReadDir(sim.Path(path.Dir(ups[0].Path)))
 	if err != nil || len(left) != len(ups) {
 		t.Error("left behind:", left, err)
 	}
-	if want := []string{"change.upload-apart /var/lib/eggo-node/repo"}; !slices.Equal(*said, want) {
+	if left, _ := filepath.Glob(sim.Path(node.Together) + "*"); len(left) > 0 {
+		t.Error("left behind:", left)
+	}
+}
+
+const repo = node.Dir + "/repo"
+
+// Several small files come as one and lie there as if each had come by itself.
+func TestSmallFilesComeTogether(t *testing.T) {
+	sim, n, said := machine(t)
+	ups, data := several(repo)
+	place(t, sim, ups[0].Path, "of an earlier time")
+	// What a run that was killed left.
+	place(t, sim, node.Together+".eggo-part", "half")
+	place(t, sim, ups[2].Path+".eggo-new", "half")
+	if err := n.UploadAll(t.Context(), repo, ups); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, sim, ups, data)
+	if want := []string{"change.upload-apart " + repo}; !slices.Equal(*said, want) {
 		t.Errorf("%q", *said)
 	}
 	before := len(sim.Commands())
-	if err := n.UploadAll(t.Context(), "/var/lib/eggo-node/repo", "packages", ups); err != nil {
+	if err := n.UploadAll(t.Context(), repo, ups); err != nil {
 		t.Fatal(err)
 	}
 	if len(*said) != 1 || len(sim.Commands()) != before+1 {
@@ -81,33 +92,68 @@ func TestSmallFilesComeTogether(t *testing.T) {
 	}
 }
 
-// A source that has changed, or cannot be read, is told, and nothing of it is in its place.
+// Files that have places of their own are recorded before they come, each, and a cleanup takes them away.
+func TestFilesThatComeTogetherAreRecorded(t *testing.T) {
+	sim, n, said := machine(t)
+	ups, data := several("/opt/cni/bin")
+	if err := n.PlaceAll(t.Context(), "/opt/cni/bin", ups); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, sim, ups, data)
+	list := records(t, n)
+	for _, u := range ups {
+		if !slices.Contains(list, "file "+u.Path+" absent") || !slices.Contains(*said, "change.upload "+u.Path) {
+			t.Errorf("%s: %q %q", u.Path, list, *said)
+		}
+	}
+	place(t, sim, "/opt/cni/bin/theirs", "of somebody else")
+	more := append(ups, toUpload("/opt/cni/bin/theirs", 0o755, []byte("ours")))
+	if err := n.PlaceAll(t.Context(), "/opt/cni/bin", more); codeOf(err) != "node.file-exists" {
+		t.Error(err)
+	}
+}
+
+// A node that cannot take them apart, on a full disk for example, gets them one by one.
+func TestFilesThatDoNotComeTogetherComeOneByOne(t *testing.T) {
+	sim, n, _ := machine(t)
+	ups, data := several(repo)
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(sim.Path(repo), 0o755))
+	dd := sim.State("../bin/dd")
+	must(os.RemoveAll(dd))
+	must(os.WriteFile(dd, []byte("#!/bin/sh\necho no space >&2\nexit 1\n"), 0o755)) //nolint:gosec // executed
+	must(n.UploadAll(t.Context(), repo, ups))
+	wantFiles(t, sim, ups, data)
+}
+
+// A source that has changed, or cannot be read, is told, and nothing of it is left.
 func TestFilesThatAreNotWhatTheySay(t *testing.T) {
-	for name, c := range map[string]struct {
-		spoil func(u *shell.Upload)
-		code  string
-	}{
-		"another content": {func(u *shell.Upload) { u.SHA256 = strings.Repeat("0", 64) }, "node.short-write"},
-		"shorter":         {func(u *shell.Upload) { u.Size++ }, "ssh.upload-source"},
-		"unreadable": {func(u *shell.Upload) {
+	for name, spoil := range map[string]func(u *shell.Upload){
+		"another content": func(u *shell.Upload) { u.SHA256 = strings.Repeat("0", 64) },
+		"shorter":         func(u *shell.Upload) { u.Size++ },
+		"unreadable": func(u *shell.Upload) {
 			u.Open = func() (io.ReadSeekCloser, error) { return nil, iotest.ErrTimeout }
-		}, "ssh.upload-source"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sim, n, _ := machine(t)
-			if err := os.MkdirAll(sim.Path("/var/lib/eggo-node/repo"), 0o755); err != nil {
+			if err := os.MkdirAll(sim.Path(repo), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			ups, _ := several("/var/lib/eggo-node/repo")
-			c.spoil(&ups[len(ups)-1])
-			if err := n.UploadAll(t.Context(), "/var/lib/eggo-node/repo", "packages", ups); codeOf(err) != c.code {
+			ups, data := several(repo)
+			last := &ups[len(ups)-1]
+			spoil(last)
+			if err := n.UploadAll(t.Context(), repo, ups); err == nil {
+				t.Fatal("it came")
+			}
+			if err := os.Remove(sim.Path(last.Path) + ".eggo-part"); err != nil && !os.IsNotExist(err) {
 				t.Fatal(err)
 			}
-			for _, u := range ups {
-				if _, err := os.Stat(sim.Path(u.Path)); err == nil && u.Size < 9<<20 {
-					t.Error(u.Path, "is there")
-				}
-			}
+			wantFiles(t, sim, ups[:len(ups)-1], data)
 		})
 	}
 }

@@ -67,7 +67,7 @@ func (apt) transaction(work string, chosen []chosenPackage) string {
 		"\nmkdir -p $D/apt/state/lists/partial $D/apt/cache/archives/partial $D/apt/tmp\ndpkgw --configure -a || :\n" +
 		"aptget " + work + "\nnewcomers\n" +
 		// An apt that was killed leaves links to what it installed among its temporary files.
-		"rm -rf " + repoDir + "/*.deb " + repoDir + "/" + node.Together + "* $D/apt/cache $D/apt/state $D/apt/tmp/*\n"
+		"rm -rf " + repoDir + "/*.deb* " + node.Together + "* $D/apt/cache $D/apt/state $D/apt/tmp/*\n"
 }
 
 func (apt) installed(names []string) string {

@@ -167,7 +167,7 @@ func (d dnf) replace(verb string, names []string, chosen []chosenPackage) string
 
 // sweep removes what was sent.
 func (dnf) sweep() string {
-	return "rm -rf $D/repo/*.rpm $D/repo/" + node.Together + "* $D/dnf/cache $D/dnf/persist $D/dnf/log $D/dnf/tmp/*\n"
+	return "rm -rf $D/repo/*.rpm* " + node.Together + "* $D/dnf/cache $D/dnf/persist $D/dnf/log $D/dnf/tmp/*\n"
 }
 
 // parseResolution reads what dnf -v and yum tell while they resolve: "---> Package NAME.ARCH EVR will be installed", or

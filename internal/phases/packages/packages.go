@@ -278,7 +278,7 @@ func sendMembers(ctx context.Context, nd *node.Node, b env.Bundle, members []bun
 		in[dir] = append(in[dir], up)
 	}
 	for _, dir := range dirs {
-		if err := nd.UploadAll(ctx, dir, "packages", in[dir]); err != nil {
+		if err := nd.UploadAll(ctx, dir, in[dir]); err != nil {
 			return err
 		}
 	}
