@@ -63,7 +63,7 @@ func codes() map[string]bool {
 }
 
 // Every code is provoked by a test, out of the code that means it, and what it says is whole in both languages. It
-// needs what all other tests wrote down: make test-race.
+// needs what all other tests wrote down: make test-race. After a turn of the long tests (TURN) codes may be missing.
 func TestEveryCodeIsProvokedAndSaysAllInBothLanguages(t *testing.T) {
 	dir := os.Getenv("EGGO_FAULTS_OF_ALL")
 	if dir == "" {
@@ -104,7 +104,10 @@ func TestEveryCodeIsProvokedAndSaysAllInBothLanguages(t *testing.T) {
 		}
 	}
 	t.Logf("%d codes, %d provoked", len(codes()), len(seen))
-	if len(missing) > 0 {
+	switch turn := os.Getenv("TURN"); {
+	case len(missing) > 0 && turn == "":
 		t.Errorf("no test provokes %s", strings.Join(missing, " "))
+	case len(missing) > 0:
+		t.Logf("not provoked by the tests of turn %s: %s", turn, strings.Join(missing, " "))
 	}
 }

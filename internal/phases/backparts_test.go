@@ -50,6 +50,7 @@ func TestTheWayBackWithoutAWorkerThatIsAway(t *testing.T) {
 // Of a patch the kubelets may be new: one that is skipped on the way back keeps the upgrade unfinished. After a commit
 // and a restore all of them go back before a control plane does.
 func TestTheWayBackEndsWithEveryNode(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.35.4")
@@ -136,6 +137,7 @@ func TestAWayBackThatIsCutOffAtItsEnd(t *testing.T) {
 
 // A node that fails on the way back and is skipped keeps the upgrade unfinished.
 func TestANodeThatIsLeftOutOfTheWayBack(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	o := hopsOf(t, l, "v1.34.9")

@@ -410,6 +410,7 @@ func TestWhatOthersPutBesideAVersionStays(t *testing.T) {
 // TestALinkIsNotSwitchedWhereOthersMayWrite: its directory is inspected again when the service is restarted, not only
 // when the version came.
 func TestALinkIsNotSwitchedWhereOthersMayWrite(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	must(t, l.Rebuild("again"))
@@ -437,6 +438,7 @@ func TestALinkIsNotSwitchedWhereOthersMayWrite(t *testing.T) {
 
 // TestAVersionThatIsGoneIsNotSwitchedTo: what runs keeps running.
 func TestAVersionThatIsGoneIsNotSwitchedTo(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	must(t, l.Rebuild("again"))

@@ -312,6 +312,7 @@ func TestACoreDNSThatDoesNotAnswerReplacesNothing(t *testing.T) {
 
 // A limit, and objects of the name that somebody else has made.
 func TestWhatAChangeOfCoreDNSLeaves(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l, _ := withDNS(t, workers(1), "pod")
 	b, sum, err := run(t, l, func(e phases.Env) *engine.Plan {

@@ -12,6 +12,7 @@ import (
 // The members of a cluster whose etcd ran as root get the account one at a time, the one that leads last, with the data
 // that they had; and the way back is the same.
 func TestEtcdGetsAnAccountOfItsOwn(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 1, Etcds: 3})
 	read := func(node, path string) string {

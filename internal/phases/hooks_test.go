@@ -131,6 +131,7 @@ func TestAHookIsBounded(t *testing.T) {
 }
 
 func TestHooksOfACleanup(t *testing.T) {
+	long(t)
 	t.Parallel()
 	was := tree(t, newLab(t, 1))
 	l := deployed(t, workers(1))

@@ -31,6 +31,7 @@ func restarts(t *testing.T, l *phasestest.Lab) (order, led []string, b *book, su
 
 // Members are restarted one at a time, the one that leads last, and when it is another one leads.
 func TestTheLeaderOfEtcdIsRestartedLast(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 1, Etcds: 3})
 	leader := l.Etcd.Leader()
@@ -51,6 +52,7 @@ func TestTheLeaderOfEtcdIsRestartedLast(t *testing.T) {
 
 // When a follower does not come up, the leader stays as it is.
 func TestTheLeaderOfEtcdStaysWhenAFollowerFails(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 1, Etcds: 3})
 	leader := l.Etcd.Leader()
@@ -70,6 +72,7 @@ func TestTheLeaderOfEtcdStaysWhenAFollowerFails(t *testing.T) {
 
 // A leader that cannot give its office away is restarted all the same, and that is told.
 func TestALeaderOfEtcdThatKeepsItsOffice(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 1, Etcds: 3})
 	leader := l.Etcd.Leader()

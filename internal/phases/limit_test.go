@@ -44,6 +44,7 @@ func TestALimitDoesNotDoWhatOthersHaveToDoFirst(t *testing.T) {
 
 // Who was not named is left as it is, and is neither needed nor missed.
 func TestALimitKeepsToItsNodes(t *testing.T) {
+	long(t)
 	l := newLab(t, 2)
 	if _, sum, err := run(t, l, limitedTo("m1", "w1")); err != nil {
 		t.Fatal(err, sum.Failed)

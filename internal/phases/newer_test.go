@@ -14,6 +14,7 @@ import (
 
 // A node that a newer program has worked on is not cleaned, nor is any other in the same run; nothing is touched.
 func TestACleanupLeavesWhatItCannotRevert(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	path := l.Nodes["w1"].Path("/var/lib/eggo-node/record")

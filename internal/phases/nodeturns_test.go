@@ -88,6 +88,7 @@ func (a *away) emit(e event.Event) error {
 // A run that is to stop drains no node any more, also one whose turn has begun: of a batch all have. Their pods stay
 // where they are, and the nodes take pods.
 func TestAStopIsHonouredBeforeADrain(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	l.API.AddReplicaSet("shop", 1)
@@ -179,6 +180,7 @@ func TestNodesHaveTheirTurns(t *testing.T) {
 // While nobody acts as controller manager no node is emptied: what is evicted would stay an endpoint of its Services.
 // When the lease is renewed, the same command ends well.
 func TestNoNodeIsEmptiedWhileNoControllerActs(t *testing.T) {
+	long(t)
 	t.Parallel()
 	const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
 	l := deployed(t, workers(1))
@@ -212,6 +214,7 @@ func TestNoNodeIsEmptiedWhileNoControllerActs(t *testing.T) {
 // A plan announces a turn no matter who acts, and does not wait; nor is a controller manager that needs no lease waited
 // for.
 func TestTurnsWithALeaseThatNobodyRenews(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	l.API.AddPod("shop", "one", "w1")
@@ -243,6 +246,7 @@ func TestTurnsWithALeaseThatNobodyRenews(t *testing.T) {
 // A budget that lets no pod go ends the turn before the node is touched: it is opened again, its row stops there, and
 // the other row continues. When the budget lets it go, the same command ends well.
 func TestADrainThatIsBlockedStopsItsRow(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(4))
 	l.API.AddPod("shop", "one", "w1")
@@ -269,6 +273,7 @@ func TestADrainThatIsBlockedStopsItsRow(t *testing.T) {
 // An eviction that a webhook denies is tried until the time is over, and one that cannot be at all ends the turn at
 // once. Nothing of the node was changed, so it is opened.
 func TestADrainThatFailsOpensTheNode(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	l.API.AddPod("shop", "one", "w1")
@@ -288,6 +293,7 @@ func TestADrainThatFailsOpensTheNode(t *testing.T) {
 // A run that was killed leaves nodes closed: one that was started in the new version is opened and not emptied again,
 // one that was not has its turn.
 func TestATurnThatWasCutOffContinues(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(3))
 	plan := turns(t, l, upgrade.Options{Batch: 1, Drain: time.Minute})
@@ -320,6 +326,7 @@ func TestATurnThatWasCutOffContinues(t *testing.T) {
 // A kubelet that does not come up stops the workers of all rows. Its node stays closed; one whose turn had begun and
 // that is well is opened.
 func TestAKubeletThatDoesNotComeUpStopsTheOthers(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(4))
 	must(t, os.WriteFile(l.Nodes["w1"].State("broken/kubelet.service"), nil, 0o600))
@@ -344,6 +351,7 @@ func TestAKubeletThatDoesNotComeUpStopsTheOthers(t *testing.T) {
 
 // Pods that could go nowhere stay where they are, and pods that do not come back are named.
 func TestPodsThatCannotGoOrDoNotComeBack(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	l.API.AddPod("shop", "one", "w1")
@@ -402,6 +410,7 @@ func TestANodeThatIsNotReady(t *testing.T) {
 
 // Outside of the maintenance window nothing is begun; the wait says when it opens, and ends with the run.
 func TestTurnsWaitForTheWindow(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	now := time.Now().UTC()

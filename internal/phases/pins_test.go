@@ -33,6 +33,7 @@ func doneTwice(t *testing.T, s *engine.Step) {
 // The images of both versions are marked while an upgrade is under way. What somebody else has marked stays marked, and
 // an image that is not there is no fault.
 func TestImagesOfBothVersionsAreKept(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	e := l.Env(quick(&book{}).Emit)
@@ -73,6 +74,7 @@ func TestImagesOfBothVersionsAreKept(t *testing.T) {
 // In an upgrade of static pods the images are kept before the first turn and until it has ended, and the DaemonSet of
 // kube-proxy is published for all nodes when all have had their turns, within a limit too.
 func TestTheOrderOfAnUpgradeOfStaticPods(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	e := l.Env(quick(&book{}).Emit)

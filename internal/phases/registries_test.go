@@ -15,6 +15,7 @@ import (
 // Logins and CAs of private registries come with a deploy, change with a later one and go with the next; no event has a
 // password.
 func TestPrivateRegistriesFollowTheFile(t *testing.T) {
+	long(t)
 	l := shaped(t, phasestest.Shape{Masters: 1, Workers: 1})
 	before := tree(t, l)
 	with := func(r map[string]config.Registry) {

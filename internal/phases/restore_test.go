@@ -194,6 +194,7 @@ func TestARestoreIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 
 // TestADeployWaitsForARestoreThatIsHalfDone: what it would start are members with two different pasts.
 func TestADeployWaitsForARestoreThatIsHalfDone(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(0))
 	put(t, filepath.Join(l.StateDir(), "restore.json"), `{"SHA256":"x","Token":"abcdefghij"}`)

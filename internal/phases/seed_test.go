@@ -44,6 +44,7 @@ func revisionOf(t *testing.T, l *phasestest.Lab, node string) string {
 // New machines come up with the data of a snapshot; the Nodes of the machines before, and the pods on them, go. It is
 // over when the cluster is up: a later deploy changes nothing, and cleanup leaves nothing.
 func TestADeployBeginsWithASnapshot(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 1)
 	before := tree(t, l)
@@ -190,7 +191,7 @@ func TestADeployWithASnapshotBeginsAgainOnAMachineThatWasReinstalled(t *testing.
 // The snapshot has the Node of a machine that keeps its name: it proves nothing. The token stays until the kubelet has
 // its own kubeconfig, and the cluster is up when the kubelet was heard of.
 func TestTheNodesOfASnapshotProveNothing(t *testing.T) {
-	long(t) // in every turn: no other test provokes its code
+	long(t)
 	t.Parallel()
 	l := newLab(t, 1)
 	seeded(t, l)

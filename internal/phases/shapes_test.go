@@ -131,6 +131,7 @@ func TestAFormationThatWasCutOffGoesOn(t *testing.T) {
 }
 
 func TestLostDataAreNotReplacedByNone(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 1})
 	m1 := l.Nodes["m1"]
@@ -146,6 +147,7 @@ func TestLostDataAreNotReplacedByNone(t *testing.T) {
 }
 
 func TestARestartThatFailsStopsTheOthers(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, phasestest.Shape{Masters: 3})
 	for _, n := range l.Nodes {

@@ -91,7 +91,7 @@ func shaped(t testing.TB, s phasestest.Shape) *phasestest.Lab {
 }
 
 // long is for tests that deploy clusters of several control planes, or again and again: make test-long runs them, after
-// the others and without the race detector; make test does not. In .ci/run they take turns, but for those that say so.
+// the others and without the race detector; make test does not. In .ci/run they take turns.
 func long(t testing.TB) {
 	t.Helper()
 	if testing.Short() {

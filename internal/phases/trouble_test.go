@@ -73,6 +73,7 @@ func twice(t *testing.T, plan func(phases.Env) *engine.Plan) func(phases.Env) *e
 }
 
 func TestEveryStepMayRunTwice(t *testing.T) {
+	long(t)
 	t.Parallel()
 	once := deployed(t, workers(1))
 	l := newLab(t, 1)
@@ -193,6 +194,7 @@ func TestWhatPreflightFindsStopsEverything(t *testing.T) {
 }
 
 func TestANodeThatIsGoneDoesNotStopTheCleanupOfTheOthers(t *testing.T) {
+	long(t)
 	t.Parallel()
 	bare := tree(t, newLab(t, 1))
 	before := maps.Clone(bare)

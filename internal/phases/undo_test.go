@@ -108,6 +108,7 @@ func remember(t *testing.T, l *phasestest.Lab) *phases.Memory {
 // TestAnInstallIsReverted: whichever phase of a first installation fails, the machines are what they were, so are the
 // files of the control host, and the same deploy ends well.
 func TestAnInstallIsReverted(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, step := range []string{"infrastructure.claim/w1", "infrastructure.packages/w1",
 		"infrastructure.load-images/w1", "etcd.start/m1", "control-plane.apiserver/m1", "bootstrap.token",
@@ -235,6 +236,7 @@ func inCluster(l *phasestest.Lab) []string {
 
 // TestWhatCannotBeRevertedIsRefused: a node has a record of an earlier run, or lacks the one that it should have.
 func TestWhatCannotBeRevertedIsRefused(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	before := tree(t, l)

@@ -111,6 +111,7 @@ func TestALimitDoesNotCommit(t *testing.T) {
 
 // A dry run announces the snapshot, and takes none.
 func TestADryRunTakesNoSnapshot(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.34.9")
@@ -127,6 +128,7 @@ func TestADryRunTakesNoSnapshot(t *testing.T) {
 
 // A hop without a way back has one until the first component is switched.
 func TestAHopIsCommittedWhenTheFirstComponentIsSwitched(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	path, err := l.Release(phasestest.Version, "kube-apiserver")
@@ -178,6 +180,7 @@ func TestAHopWithAnotherMinorOfEtcdIsWatched(t *testing.T) {
 
 // An upgrade that is continued after a restore, and stops before it switches anything, can still be reverted.
 func TestARestoreCountsUntilTheUpgradeGoesForward(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	begun := cutAt(t, l, hopsOf(t, l, "v1.35.4"), "nodes.turn/w1")

@@ -224,6 +224,7 @@ func TestAChainOfUpgrades(t *testing.T) {
 
 // A dry run says what each hop would change, and changes nothing.
 func TestADryRunOfAnUpgrade(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.34.3", "v1.35.4")
@@ -286,6 +287,7 @@ func TestAnUpgradeIsContinued(t *testing.T) {
 // A hop without a way back of its own is committed when its work begins, also when a restore of etcd or the end of a
 // limit left it uncommitted.
 func TestAContinuedHopWithoutAWayBackIsCommitted(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	path, err := l.Release(phasestest.Version, "kube-apiserver")

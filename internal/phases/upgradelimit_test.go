@@ -11,6 +11,7 @@ import (
 
 // A worker that a limit leaves out may be ill: the soak is of the new control plane.
 func TestTheSoakAsksOnlyNodesOfTheLimit(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.35.4")

@@ -33,6 +33,7 @@ func versions(t *testing.T, l *phasestest.Lab, node string) string {
 // on a node with a kubelet in its turn, when it is emptied, and what runs from them is started again. A package that
 // was there before us stays, and so does what a cleanup removes.
 func TestPackagesAreUpgradedInTheTurns(t *testing.T) {
+	long(t)
 	t.Parallel()
 	shape := phasestest.Shape{Masters: 1, Workers: 2, Balancer: true}
 	before := tree(t, shaped(t, shape))
@@ -88,6 +89,7 @@ func TestPackagesAreUpgradedInTheTurns(t *testing.T) {
 
 // A package that stays behind, for somebody holds it, is named.
 func TestAPackageThatIsHeld(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.34.9")
@@ -270,7 +272,7 @@ func spoil(t *testing.T, l *phasestest.Lab, versions string) {
 // A node whose runtime does not start from the new packages gets the old ones again and serves, and the next node is
 // not begun.
 func TestPackagesThatDoNotWorkAreReverted(t *testing.T) {
-	long(t) // in every turn: no other test provokes its code
+	long(t)
 	t.Parallel()
 	l, o := packaged(t)
 	spoil(t, l, "1.3-1\n")
@@ -296,7 +298,7 @@ func TestPackagesThatDoNotWorkAreReverted(t *testing.T) {
 
 // When the old packages do not work either, that is said.
 func TestPackagesThatDoNotWorkAndCannotBeReverted(t *testing.T) {
-	long(t) // in every turn: no other test provokes its code
+	long(t)
 	t.Parallel()
 	l, o := packaged(t)
 	spoil(t, l, "1.3-1\n1.2-3\n")

@@ -11,6 +11,7 @@ import (
 // Where the old version does not come up either both components are named, and the same command continues when what
 // held them is gone.
 func TestAControlPlaneThatCannotBeReverted(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.34.4")
@@ -37,7 +38,7 @@ func TestAControlPlaneThatCannotBeReverted(t *testing.T) {
 
 // What a probe says last stands in the fault, without what a terminal would obey.
 func TestAProbeThatFailsIsQuoted(t *testing.T) {
-	long(t) // in every turn: no other test provokes its code
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.35.4")

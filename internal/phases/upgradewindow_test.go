@@ -15,6 +15,7 @@ import (
 
 // Outside of the maintenance window not even a member of etcd is restarted, and a stop ends the wait at once.
 func TestAnUpgradeWaitsForItsWindow(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	o := hopsOf(t, l, "v1.34.4")

@@ -13,6 +13,7 @@ import (
 // A worker that does not come up is left out on request; the cluster is made and checked without it, and the next run
 // takes it in.
 func TestAWorkerIsLeftOutAndComesLater(t *testing.T) {
+	long(t)
 	l := newLab(t, 2)
 	broken := l.Nodes["w2"].State("broken/kubelet.service")
 	put(t, broken, "")
