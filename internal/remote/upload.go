@@ -302,10 +302,16 @@ func (t *transfer) full(ctx context.Context, p *place, room, need int64) error {
 
 func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// broken is for what the scripts do not foresee: a read-only file system, say.
+// broken is for what the scripts do not foresee: a read-only file system, say. When nobody said why, as of a script
+// that was killed, another try may help.
 func (t *transfer) broken(r shell.Result) error {
 	words := strings.Split(strings.TrimSpace(string(r.Stderr)), "\n")
-	return failed("ssh.upload-failed", false, errors.New(words[len(words)-1]), "path", t.up.Path, "status",
+	cause := words[len(words)-1]
+	silent := cause == ""
+	if silent {
+		cause = fmt.Sprintf("exit status %d %s", r.Status, strings.TrimSpace(string(r.Stdout)))
+	}
+	return failed("ssh.upload-failed", silent, errors.New(strings.TrimSpace(cause)), "path", t.up.Path, "status",
 		strconv.Itoa(r.Status))
 }
 

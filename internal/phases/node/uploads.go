@@ -133,12 +133,13 @@ func (n *Node) uploadTogether(ctx context.Context, dir string, ups []shell.Uploa
 		return false, nil //nolint:nilerr // by itself the file says what is wrong with it
 	}
 	count := strconv.Itoa(len(ups))
-	switch _, err := n.Upload(ctx, shell.Upload{Path: Together, Mode: 0o600, Size: all.size,
+	if _, err := n.Upload(ctx, shell.Upload{Path: Together, Mode: 0o600, Size: all.size,
 		SHA256: hex.EncodeToString(h.Sum(nil)), What: dir + " (" + count + ")",
-		Open: func() (io.ReadSeekCloser, error) { return join(ups), nil }}); {
-	case err != nil && event.AsFault(err).Code == "ssh.disk-full":
-		return false, nil // there may be room for one after the other, or where they belong
-	case err != nil:
+		Open: func() (io.ReadSeekCloser, error) { return join(ups), nil }}); err != nil {
+		// There may be room for one after the other, or where they belong.
+		if f := event.AsFault(err); f.Code == "ssh.disk-full" || f.Code == "ssh.upload-failed" {
+			return false, nil
+		}
 		return false, err
 	}
 	r, err := n.Change(ctx, Change{Desc: event.M("change.upload-apart", "path", dir, "count", count, "bytes",

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/shell"
@@ -127,6 +129,30 @@ func TestFilesThatDoNotComeTogetherComeOneByOne(t *testing.T) {
 	must(os.RemoveAll(dd))
 	must(os.WriteFile(dd, []byte("#!/bin/sh\necho no space >&2\nexit 1\n"), 0o755)) //nolint:gosec // executed
 	must(n.UploadAll(t.Context(), repo, ups))
+	wantFiles(t, sim, ups, data)
+}
+
+// stubborn is a node on which the file that several come as cannot be written.
+type stubborn struct{ *phasestest.Node }
+
+func (s stubborn) Upload(ctx context.Context, up shell.Upload) (bool, error) {
+	if up.Path == node.Together {
+		return false, event.NewFault(event.ClassFailed, "ssh.disk-full", nil, "path", up.Path)
+	}
+	return s.Node.Upload(ctx, up)
+}
+
+// Where there is no room for all at once there may be room for one after the other.
+func TestWithoutRoomForAllFilesComeOneByOne(t *testing.T) {
+	sim, _, _ := machine(t)
+	n := node.New(stubborn{sim}, func(event.Event) error { return nil })
+	ups, data := several(repo)
+	if err := os.MkdirAll(sim.Path(repo), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.UploadAll(t.Context(), repo, ups); err != nil {
+		t.Fatal(err)
+	}
 	wantFiles(t, sim, ups, data)
 }
 
