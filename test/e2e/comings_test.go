@@ -115,6 +115,7 @@ func budgeted(t *testing.T, s *stand.Stand, cluster, node string) stand.Try {
 // TestWorkerComesAndGoes: a worker joins, carries pods, has its Node deleted by hand and is registered again, and
 // leaves as it came.
 func TestWorkerComesAndGoes(t *testing.T) {
+	turn(t, 1)
 	thirteen := otherRelease(t) == "13" // the one that comes and goes
 	s := newLabWith(t, 3, map[bool][]string{true: {"n3"}}[thirteen]...)
 	ctx := t.Context()

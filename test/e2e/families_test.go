@@ -244,6 +244,7 @@ func putRPM(t *testing.T, s *stand.Stand, node, file string) {
 // TestFamilies is a cluster of a Debian control plane and a worker of the rpm family, each installed by its own package
 // manager. dnf is killed in the middle of its transaction, and the next run goes on.
 func TestFamilies(t *testing.T) {
+	turn(t, 2)
 	s, file := families(t, "families", "n2")
 	ctx := t.Context()
 	before := untouched(t, s, 2)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,16 @@ func full(t *testing.T) {
 	t.Helper()
 	if os.Getenv("EGGO_E2E_FULL") != "1" {
 		t.Skip("runs with make e2e-full")
+	}
+}
+
+// turn is for scenarios of CI that take turns, a third of them at a time: those of turn k run when the number in TURN,
+// which .ci/run sets, leaves k when it is divided by three. make e2e runs all of them.
+func turn(t *testing.T, k int) {
+	t.Helper()
+	number, _, _ := strings.Cut(os.Getenv("TURN"), "/")
+	if n, err := strconv.Atoi(number); err == nil && n%3 != k {
+		t.Skip("runs in another turn of CI")
 	}
 }
 

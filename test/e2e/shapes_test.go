@@ -106,6 +106,7 @@ func anotherBuild(t *testing.T, s *stand.Stand, file, cluster, balancer string) 
 // TestThreeControlPlanes is the cluster that most users want: etcd on the three control planes, a load balancer that
 // shares a worker's machine, and another worker.
 func TestThreeControlPlanes(t *testing.T) {
+	turn(t, 0)
 	shape(t, "three", []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"}, {Name: "n3", Roles: "me"},
 		{Name: "n4", Roles: "nl"}, {Name: "n5", Roles: "n"}}, 5,
 		func(s *stand.Stand, file string) {

@@ -37,6 +37,7 @@ func smallDisk(t *testing.T, s *stand.Stand, name string, size int64) string {
 // else fills meanwhile ends with the same fault. The event log is whole each time, nothing of the bundle is left, and
 // nothing is touched.
 func TestSmallStateDisk(t *testing.T) {
+	turn(t, 0)
 	s := newLab(t, 1)
 	file, err := s.Deploy("small.yaml", "small", []stand.Node{{Name: "n1", Roles: "mne"}})
 	must(t, "deploy.yaml", err)

@@ -43,6 +43,7 @@ func (s signer) sign(t *testing.T, file string) {
 // anything of them is unpacked, and nothing is touched; the one that a known signer signed passes, and is installed
 // from.
 func TestTrust(t *testing.T) {
+	turn(t, 1)
 	s := newLab(t, 1)
 	good, err := s.Deploy("good.yaml", "trust", []stand.Node{{Name: "n1", Roles: "mne"}})
 	must(t, "deploy.yaml", err)

@@ -17,6 +17,7 @@ const aPatch = "v1.34.9"
 // nothing. While the only API server is restarted it answers nobody, which is announced; the workload serves all the
 // time.
 func TestUpgradePatch(t *testing.T) {
+	turn(t, 2)
 	s := newLab(t, 2)
 	u := &upgraded{Stand: s, t: t, cluster: "patch",
 		nodes: []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}}}
