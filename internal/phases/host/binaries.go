@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -48,29 +47,17 @@ func (r *Host) PlaceBinaries(n config.Node, group string) *engine.Step {
 		if err := r.CheckTargets(ctx, nd, list()); err != nil {
 			return err
 		}
-		var dirs []string
-		in := map[string][]shell.Upload{}
+		var others []shell.Upload
 		for _, p := range list() {
 			up := shell.Upload{Path: p.File, Mode: p.Mode, Size: p.Size, SHA256: p.SHA256, What: p.Name + "/" + p.File,
 				Open: func() (io.ReadSeekCloser, error) { return b.Open(p.Path) }}
-			if p.Executed {
-				if err := nd.PlaceBinary(ctx, p.Binary(), up); err != nil {
-					return err
-				}
-				continue
-			}
-			dir := path.Dir(p.File)
-			if in[dir] == nil {
-				dirs = append(dirs, dir)
-			}
-			in[dir] = append(in[dir], up)
-		}
-		for _, dir := range dirs {
-			if err := nd.PlaceAll(ctx, dir, in[dir]); err != nil {
+			if !p.Executed {
+				others = append(others, up)
+			} else if err := nd.PlaceBinary(ctx, p.Binary(), up); err != nil {
 				return err
 			}
 		}
-		return nil
+		return nd.PlaceAll(ctx, others)
 	})
 	return s
 }

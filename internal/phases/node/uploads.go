@@ -24,15 +24,15 @@ const (
 	togetherMost  = 32 << 20 // the most that comes as one: the node has it twice for a moment
 )
 
-// UploadAll uploads files to one directory; those that are there already stay. A file by itself costs a node some fifty
-// processes, so several small ones come as one file, which the node takes apart. If it cannot, they come one by one,
-// and what is wrong is said of the file that it is wrong with.
-func (n *Node) UploadAll(ctx context.Context, dir string, ups []shell.Upload) error {
+// UploadAll uploads files to directories that are there; files that are there stay. A file by itself costs a node some
+// fifty processes, so several small ones come as one file, which the node takes apart. If it cannot, they come one by
+// one, and what is wrong is said of the file that it is wrong with.
+func (n *Node) UploadAll(ctx context.Context, ups []shell.Upload) error {
 	ups, err := n.lacking(ctx, ups)
 	if err != nil {
 		return err
 	}
-	return n.uploadLacking(ctx, dir, ups)
+	return n.uploadLacking(ctx, ups)
 }
 
 // Place uploads a file to its place on the node, recorded like those that Put writes.
@@ -40,19 +40,19 @@ func (n *Node) Place(ctx context.Context, up shell.Upload) (changed bool, err er
 	if lack, err := n.lacking(ctx, []shell.Upload{up}); err != nil || len(lack) == 0 {
 		return false, err
 	}
-	return true, n.placeLacking(ctx, path.Dir(up.Path), []shell.Upload{up})
+	return true, n.placeLacking(ctx, []shell.Upload{up})
 }
 
-// PlaceAll uploads files to their places in one directory, recorded like those that Put writes; see UploadAll.
-func (n *Node) PlaceAll(ctx context.Context, dir string, ups []shell.Upload) error {
+// PlaceAll uploads files to their places on the node, recorded like those that Put writes; see UploadAll.
+func (n *Node) PlaceAll(ctx context.Context, ups []shell.Upload) error {
 	ups, err := n.lacking(ctx, ups)
 	if err != nil || len(ups) == 0 {
 		return err
 	}
-	return n.placeLacking(ctx, dir, ups)
+	return n.placeLacking(ctx, ups)
 }
 
-func (n *Node) placeLacking(ctx context.Context, dir string, ups []shell.Upload) error {
+func (n *Node) placeLacking(ctx context.Context, ups []shell.Upload) error {
 	if !n.dry {
 		script := ""
 		for _, u := range ups {
@@ -67,11 +67,11 @@ func (n *Node) placeLacking(ctx context.Context, dir string, ups []shell.Upload)
 			return err
 		}
 	}
-	return n.uploadLacking(ctx, dir, ups)
+	return n.uploadLacking(ctx, ups)
 }
 
 // uploadLacking uploads files that are not there.
-func (n *Node) uploadLacking(ctx context.Context, dir string, ups []shell.Upload) error {
+func (n *Node) uploadLacking(ctx context.Context, ups []shell.Upload) error {
 	var alone, small []shell.Upload
 	for _, u := range ups {
 		if u.Size > togetherSmall || n.dry {
@@ -85,7 +85,7 @@ func (n *Node) uploadLacking(ctx context.Context, dir string, ups []shell.Upload
 		for size := int64(0); count < len(small) && size+small[count].Size <= togetherMost; count++ {
 			size += small[count].Size
 		}
-		came, err := n.uploadTogether(ctx, dir, small[:count])
+		came, err := n.uploadTogether(ctx, small[:count])
 		if err != nil {
 			return err
 		}
@@ -123,18 +123,17 @@ func (n *Node) lacking(ctx context.Context, ups []shell.Upload) ([]shell.Upload,
 	return lack, nil
 }
 
-// uploadTogether uploads files of one directory as one file, and says whether that went well. A try that was cut off
+// uploadTogether uploads files as one file, and says whether that went well. A try that was cut off
 // goes on where it was.
-func (n *Node) uploadTogether(ctx context.Context, dir string, ups []shell.Upload) (came bool, err error) {
+func (n *Node) uploadTogether(ctx context.Context, ups []shell.Upload) (came bool, err error) {
 	all := join(ups)
 	defer func() { _ = all.Close() }()
 	h := sha256.New()
 	if _, err := io.Copy(h, all); err != nil {
 		return false, nil //nolint:nilerr // by itself the file says what is wrong with it
 	}
-	count := strconv.Itoa(len(ups))
 	if _, err := n.Upload(ctx, shell.Upload{Path: Together, Mode: 0o600, Size: all.size,
-		SHA256: hex.EncodeToString(h.Sum(nil)), What: dir + " (" + count + ")",
+		SHA256: hex.EncodeToString(h.Sum(nil)), What: fmt.Sprintf("%s +%d", path.Base(ups[0].Path), len(ups)-1),
 		Open: func() (io.ReadSeekCloser, error) { return join(ups), nil }}); err != nil {
 		// There may be room for one after the other, or where they belong.
 		if f := event.AsFault(err); f.Code == "ssh.disk-full" || f.Code == "ssh.upload-failed" {
@@ -142,8 +141,8 @@ func (n *Node) uploadTogether(ctx context.Context, dir string, ups []shell.Uploa
 		}
 		return false, err
 	}
-	r, err := n.Change(ctx, Change{Desc: event.M("change.upload-apart", "path", dir, "count", count, "bytes",
-		strconv.FormatInt(all.size, 10)), Script: takeApart(ups)})
+	r, err := n.Change(ctx, Change{Desc: event.M("change.upload-apart", "count", strconv.Itoa(len(ups)),
+		"bytes", strconv.FormatInt(all.size, 10)), Script: takeApart(ups)})
 	return strings.TrimSpace(string(r.Stdout)) == "all there", err
 }
 

@@ -78,15 +78,15 @@ func TestSmallFilesComeTogether(t *testing.T) {
 	// What a run that was killed left.
 	place(t, sim, node.Together+".eggo-part", "half")
 	place(t, sim, ups[2].Path+".eggo-new", "half")
-	if err := n.UploadAll(t.Context(), repo, ups); err != nil {
+	if err := n.UploadAll(t.Context(), ups); err != nil {
 		t.Fatal(err)
 	}
 	wantFiles(t, sim, ups, data)
-	if want := []string{"change.upload-apart " + repo}; !slices.Equal(*said, want) {
+	if want := []string{"change.upload-apart"}; !slices.Equal(*said, want) {
 		t.Errorf("%q", *said)
 	}
 	before := len(sim.Commands())
-	if err := n.UploadAll(t.Context(), repo, ups); err != nil {
+	if err := n.UploadAll(t.Context(), ups); err != nil {
 		t.Fatal(err)
 	}
 	if len(*said) != 1 || len(sim.Commands()) != before+1 {
@@ -98,7 +98,7 @@ func TestSmallFilesComeTogether(t *testing.T) {
 func TestFilesThatComeTogetherAreRecorded(t *testing.T) {
 	sim, n, said := machine(t)
 	ups, data := several("/opt/cni/bin")
-	if err := n.PlaceAll(t.Context(), "/opt/cni/bin", ups); err != nil {
+	if err := n.PlaceAll(t.Context(), ups); err != nil {
 		t.Fatal(err)
 	}
 	wantFiles(t, sim, ups, data)
@@ -110,7 +110,7 @@ func TestFilesThatComeTogetherAreRecorded(t *testing.T) {
 	}
 	place(t, sim, "/opt/cni/bin/theirs", "of somebody else")
 	more := append(ups, toUpload("/opt/cni/bin/theirs", 0o755, []byte("ours")))
-	if err := n.PlaceAll(t.Context(), "/opt/cni/bin", more); codeOf(err) != "node.file-exists" {
+	if err := n.PlaceAll(t.Context(), more); codeOf(err) != "node.file-exists" {
 		t.Error(err)
 	}
 }
@@ -128,7 +128,7 @@ func TestFilesThatDoNotComeTogetherComeOneByOne(t *testing.T) {
 	dd := sim.State("../bin/dd")
 	must(os.RemoveAll(dd))
 	must(os.WriteFile(dd, []byte("#!/bin/sh\necho no space >&2\nexit 1\n"), 0o755)) //nolint:gosec // executed
-	must(n.UploadAll(t.Context(), repo, ups))
+	must(n.UploadAll(t.Context(), ups))
 	wantFiles(t, sim, ups, data)
 }
 
@@ -150,7 +150,7 @@ func TestWithoutRoomForAllFilesComeOneByOne(t *testing.T) {
 	if err := os.MkdirAll(sim.Path(repo), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.UploadAll(t.Context(), repo, ups); err != nil {
+	if err := n.UploadAll(t.Context(), ups); err != nil {
 		t.Fatal(err)
 	}
 	wantFiles(t, sim, ups, data)
@@ -173,7 +173,7 @@ func TestFilesThatAreNotWhatTheySay(t *testing.T) {
 			ups, data := several(repo)
 			last := &ups[len(ups)-1]
 			spoil(last)
-			if err := n.UploadAll(t.Context(), repo, ups); err == nil {
+			if err := n.UploadAll(t.Context(), ups); err == nil {
 				t.Fatal("it came")
 			}
 			if err := os.Remove(sim.Path(last.Path) + ".eggo-part"); err != nil && !os.IsNotExist(err) {

@@ -88,7 +88,7 @@ func (r *Packages) keep(ctx context.Context, n config.Node, nd *node.Node, moves
 	for _, x := range files {
 		ups = append(ups, uploadTo(r.Old(n), x, path.Join(keptDir, path.Base(x.Path))))
 	}
-	if err := nd.UploadAll(ctx, keptDir, ups); err != nil {
+	if err := nd.UploadAll(ctx, ups); err != nil {
 		return err
 	}
 	write := "f=" + keptMoves + "\nprintf '%s\\n' " + shell.QuoteAll(lines) + " >$f.new\nmv -f $f.new $f\n" +

@@ -267,22 +267,11 @@ func sendRepository(ctx context.Context, nd *node.Node, b env.Bundle, p packager
 
 // sendMembers uploads members of the bundle to their places in the repository.
 func sendMembers(ctx context.Context, nd *node.Node, b env.Bundle, members []bundle.Member) error {
-	var dirs []string
-	in := map[string][]shell.Upload{}
+	var ups []shell.Upload
 	for _, x := range members {
-		up := uploadTo(b, x, inRepo(b.Manifest(), x))
-		dir := path.Dir(up.Path)
-		if in[dir] == nil {
-			dirs = append(dirs, dir)
-		}
-		in[dir] = append(in[dir], up)
+		ups = append(ups, uploadTo(b, x, inRepo(b.Manifest(), x)))
 	}
-	for _, dir := range dirs {
-		if err := nd.UploadAll(ctx, dir, in[dir]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return nd.UploadAll(ctx, ups)
 }
 
 // uploadTo is the upload of a bundle's member.
