@@ -260,6 +260,7 @@ func TestAChangeOfCoreDNSThatWasInterrupted(t *testing.T) {
 // What keeps the new CoreDNS from answering ends the run while the old one answers; when it is fixed the next run ends
 // the change.
 func TestACoreDNSThatDoesNotAnswerReplacesNothing(t *testing.T) {
+	long(t)
 	t.Parallel()
 	made := map[string]*phasestest.Lab{}
 	for _, kind := range []string{"pod", "binary"} {

@@ -71,6 +71,7 @@ func TestHooksOfTheCommandLine(t *testing.T) {
 }
 
 func TestAHookThatFailsBeforeStopsAll(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 1)
 	was := tree(t, l)

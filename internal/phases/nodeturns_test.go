@@ -144,6 +144,7 @@ func TestAStopIsHonouredBeforeADrain(t *testing.T) {
 // Control planes come first, then workers in batches; pods move and come back, who was closed by somebody else stays
 // so, and a second run finds nothing to do.
 func TestNodesHaveTheirTurns(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(4))
 	setNode(t, l, "w3", true, false)

@@ -151,6 +151,7 @@ func TestPortsAreOpenedAndClosedAgain(t *testing.T) {
 
 // A zone's file that its owner has changed meanwhile stays.
 func TestAZoneThatItsOwnerChangedIsKept(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 0)
 	m1 := l.Nodes["m1"]

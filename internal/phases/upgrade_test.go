@@ -133,6 +133,7 @@ func TestAMinorUpgradeHasTwoActs(t *testing.T) {
 
 // While the new control plane runs as the old minor the upgrade can be reverted, and everything is as before.
 func TestAMinorUpgradeIsReverted(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(1))
 	before := tree(t, l)
