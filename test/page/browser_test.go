@@ -33,7 +33,7 @@ func open(t *testing.T, s *site.Site) *tab {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
 	b, err := browser.Start(ctx)
-	if errors.Is(err, browser.ErrNone) {
+	if errors.Is(err, browser.ErrNone) && os.Getenv("EGGO_AXE") == "" { // make page-check is to fail
 		t.Skip(err)
 	}
 	if err != nil {
