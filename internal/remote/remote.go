@@ -82,7 +82,7 @@ type Options struct {
 	LockFile string
 	// Now is for tests: only the time between two of its readings counts, never the time of day.
 	Now func() time.Time
-	// Chunk is how much of an upload is sent between two signs of life, in bytes; 0 means 1 MiB.
+	// Chunk is the least that is sent of an upload between two signs of life, in bytes; 0 means 1 MiB.
 	Chunk int
 }
 

@@ -246,18 +246,23 @@ var errStalled = errors.New("the transfer stands still")
 
 // pump sends the source in chunks. A write error is not told: await knows better why the session ended.
 func (t *transfer) pump(ctx context.Context, s *session, j *job, src io.Reader, from int64, alive func()) error {
-	size := t.h.opt.Chunk
-	buf := make([]byte, 64+size)
+	next := chunk{size: t.h.opt.Chunk, least: t.h.opt.Chunk}
+	var buf []byte
 	id := strconv.Itoa(j.id)
 	for t.done = from; t.done < t.up.Size; {
-		want := int(min(int64(size), t.up.Size-t.done))
+		want := int(min(int64(next.size), t.up.Size-t.done))
+		if len(buf) < 64+want {
+			buf = make([]byte, 64+want)
+		}
 		head := fmt.Appendf(buf[:0], "d %s %d\n", id, want)
 		if _, err := io.ReadFull(src, buf[len(head):len(head)+want]); err != nil {
 			return failed("ssh.upload-source", false, err, "path", t.up.Path)
 		}
+		began := time.Now()
 		if err := s.send(buf[:len(head)+want], alive); err != nil {
 			return nil
 		}
+		next.sent(time.Since(began))
 		select {
 		case <-j.done: // it has given up: its word follows
 			return nil
