@@ -17,13 +17,12 @@ import (
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
 
-// clients use a cluster while something is done to it. Each calls ten times a second and makes no second try, unless
-// the API server asks for one: the API on a new connection for each call, the API on a connection that it keeps, the
-// same with a write, and a Service by its ClusterIP from a node. A watch sees every write.
+// clients use a cluster while something is done to it. Each calls ten times a second and makes no second try: the API
+// on a new connection for each call, the API on a connection that it keeps, the same with a write, and a Service by its
+// ClusterIP from a node. A watch sees every write.
 type clients struct {
 	s                         *stand.Stand
 	fresh, kept, write, serve *callers
-	later                     *later
 	writes                    *writes
 	pressure                  *pressure
 	began                     time.Time
@@ -42,13 +41,12 @@ func useCluster(t *testing.T, s *stand.Stand, cluster, api, node string) *client
 	must(t, "ClusterIP", err)
 	tls := admin(t, s, cluster)
 	fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: tls}}
-	again := &later{RoundTripper: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: tls.Clone()}}
-	kept := &http.Client{Transport: again}
+	kept := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: tls.Clone()}}
 	inside := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return s.Lab.Dial(ctx, node, network, address)
 		}}}
-	c := &clients{s: s, later: again, pressure: watchPressure(t), began: time.Now(),
+	c := &clients{s: s, pressure: watchPressure(t), began: time.Now(),
 		writes: newWrites(t, kept, "https://"+api+"/api/v1/namespaces/default/configmaps")}
 	namespace := "https://" + api + "/api/v1/namespaces/default"
 	c.fresh = callEach(t, "the API, each time on a new connection", often, 20*time.Second,
@@ -77,7 +75,6 @@ func (c *clients) end(t *testing.T) (failed map[string][]call, missed []int) {
 			t.Errorf("%s was called %d times only", one.name, calls)
 		}
 	}
-	c.s.Say("API servers that were about to stop asked %d times to be asked again", c.later.asked.Load())
 	missed = c.writes.missed(t.Context())
 	c.s.Say("the watch saw %d writes, began %d times again where it ended and %d times with a list, and missed %d: %v",
 		len(c.writes.seen), c.writes.again, c.writes.lists, len(missed), missed)
@@ -95,40 +92,6 @@ func (c *clients) unharmed(t *testing.T) {
 	}
 	if len(missed) > 0 {
 		t.Errorf("the watch missed the writes %v", missed)
-	}
-}
-
-// later asks again when the API server says Retry-After, as client-go does. An API server that stops says so to a
-// request that comes on a kept connection after the last one that it takes, and before it has closed the connection.
-type later struct {
-	http.RoundTripper
-	asked atomic.Int64
-}
-
-func (l *later) RoundTrip(req *http.Request) (*http.Response, error) {
-	for try := 0; ; try++ {
-		resp, err := l.RoundTripper.RoundTrip(req)
-		if err != nil {
-			return nil, err
-		}
-		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-		busy := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
-		if err != nil || !busy || try == 10 {
-			return resp, nil
-		}
-		l.asked.Add(1)
-		resp.Body.Close()
-		select {
-		case <-req.Context().Done():
-			return nil, req.Context().Err()
-		case <-time.After(time.Duration(after) * time.Second):
-		}
-		req = req.Clone(req.Context())
-		if req.GetBody != nil {
-			if req.Body, err = req.GetBody(); err != nil {
-				return nil, err
-			}
-		}
 	}
 }
 
