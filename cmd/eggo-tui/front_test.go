@@ -149,6 +149,11 @@ func (s *stage) holder() (journal.Holder, bool) {
 // waitFor reads the run's log until an event is there, and gives it; none is a failure.
 func waitFor[E event.Event](s *stage) E {
 	s.t.Helper()
+	return waitUntil(s, func(E) bool { return true })
+}
+
+func waitUntil[E event.Event](s *stage, is func(E) bool) E {
+	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
 	var none E
@@ -161,7 +166,7 @@ func waitFor[E event.Event](s *stage) E {
 		if err != nil {
 			break
 		}
-		if e, ok := rec.Event.(E); ok {
+		if e, ok := rec.Event.(E); ok && is(e) {
 			return e
 		}
 	}
@@ -287,10 +292,11 @@ func TestTwoInterruptsAbortBehindAStalledStdout(t *testing.T) {
 	})
 }
 
-// stopped stops the process of the run, which then does nothing that it is asked for, and gives its number.
+// stopped stops the process of the run while a step of n1 is at work; then it does nothing that it is asked for. It
+// gives the process's number.
 func (s *stage) stopped() int {
 	s.t.Helper()
-	waitFor[event.StepStarted](s)
+	waitUntil(s, func(e event.StepStarted) bool { return strings.HasSuffix(e.Step, "/n1") })
 	h, ok := s.holder()
 	if !ok || h.PID == s.cmd.Process.Pid {
 		s.t.Fatalf("%+v is no process of its own", h)

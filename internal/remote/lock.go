@@ -55,7 +55,8 @@ func (h *Host) lock(ctx context.Context, s *session, holder string) error {
 	}
 	by := strings.TrimSpace(string(r.Stdout))
 	f := event.NewFault(event.ClassLocked, "lock.node-held", nil, "holder", event.Clean(shown(by)))
-	f.Retry = by == holder
+	// Nobody's name stands there: who holds it is at its beginning or its end.
+	f.Retry = by == holder || by == ""
 	return f
 }
 

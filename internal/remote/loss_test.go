@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -255,12 +257,55 @@ func TestLock(t *testing.T) {
 			t.Error("it worked without the lock")
 		}
 	})
+	t.Run("held by the session that was lost, which is at its very end", func(t *testing.T) {
+		s := remotetest.New(t)
+		o, ev := options(t, s), &heard{}
+		o.Emit = ev.emit
+		a := dial(t, target(s), o)
+		if err := a.Lock(limit(t), "ann"); err != nil {
+			t.Fatal(err)
+		}
+		s.Down()
+		lost(t, ev, 1)
+		eventually(t, "the lock is free", func() bool { return !exists(o.LockFile) })
+		letGo := holdNameless(t, o.LockFile)
+		s.Up()
+		// Longer than the node itself waits for a name.
+		time.AfterFunc(5*time.Second, letGo)
+		if r := run(t, a, "echo mine"); string(r.Stdout) != "mine\n" {
+			t.Errorf("%q", r.Stdout)
+		}
+	})
+	t.Run("held by somebody who has not yet written a name", func(t *testing.T) {
+		s := remotetest.New(t)
+		o := options(t, s)
+		a := dial(t, target(s), o)
+		time.AfterFunc(500*time.Millisecond, holdNameless(t, o.LockFile))
+		if err := a.Lock(limit(t), "ann"); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("no place for it", func(t *testing.T) {
 		s := remotetest.New(t)
 		o := options(t, s)
 		o.LockFile = filepath.Join(s.Root, "none", "lock")
 		wantFault(t, dial(t, target(s), o).Lock(limit(t), "ann"), "ssh.lock-file")
 	})
+}
+
+// holdNameless holds a lock as who has not yet written a name there, or has removed the file, does; until letGo.
+func holdNameless(t *testing.T, file string) (letGo func()) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	letGo = sync.OnceFunc(func() { _ = os.Remove(file); _ = f.Close() })
+	t.Cleanup(letGo)
+	return letGo
 }
 
 func held(err error) bool { return err != nil && event.AsFault(err).Code == "lock.node-held" }
