@@ -19,10 +19,12 @@ import (
 
 // clients use a cluster while something is done to it. Each calls ten times a second and makes no second try: the API
 // on a new connection for each call, the API on a connection that it keeps, the same with a write, and a Service by its
-// ClusterIP from a node. A watch sees every write.
+// ClusterIP from a node. Only an API server that stops may ask for one, on a kept connection, and seldom (decision
+// 0055). A watch sees every write.
 type clients struct {
 	s                         *stand.Stand
 	fresh, kept, write, serve *callers
+	later                     *later
 	writes                    *writes
 	pressure                  *pressure
 	began                     time.Time
@@ -41,12 +43,13 @@ func useCluster(t *testing.T, s *stand.Stand, cluster, api, node string) *client
 	must(t, "ClusterIP", err)
 	tls := admin(t, s, cluster)
 	fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: tls}}
-	kept := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: tls.Clone()}}
+	again := &later{RoundTripper: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: tls.Clone()}}
+	kept := &http.Client{Transport: again}
 	inside := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return s.Lab.Dial(ctx, node, network, address)
 		}}}
-	c := &clients{s: s, pressure: watchPressure(t), began: time.Now(),
+	c := &clients{s: s, later: again, pressure: watchPressure(t), began: time.Now(),
 		writes: newWrites(t, kept, "https://"+api+"/api/v1/namespaces/default/configmaps")}
 	namespace := "https://" + api + "/api/v1/namespaces/default"
 	c.fresh = callEach(t, "the API, each time on a new connection", often, 20*time.Second,
@@ -75,6 +78,8 @@ func (c *clients) end(t *testing.T) (failed map[string][]call, missed []int) {
 			t.Errorf("%s was called %d times only", one.name, calls)
 		}
 	}
+	c.s.Say("of %d requests on kept connections, %d were repeated as an API server that stopped said",
+		c.later.asked.Load(), c.later.repeated.Load())
 	missed = c.writes.missed(t.Context())
 	c.s.Say("the watch saw %d writes, began %d times again where it ended and %d times with a list, and missed %d: %v",
 		len(c.writes.seen), c.writes.again, c.writes.lists, len(missed), missed)
@@ -93,7 +98,46 @@ func (c *clients) unharmed(t *testing.T) {
 	if len(missed) > 0 {
 		t.Errorf("the watch missed the writes %v", missed)
 	}
+	if c.later.tooOften() {
+		t.Errorf("%d of %d requests had to be repeated", c.later.repeated.Load(), c.later.asked.Load())
+	}
 }
+
+// later repeats what an API server that stops has not taken, as client-go does: what comes on a kept connection after
+// the last request that it takes, and before it has closed the connection.
+type later struct {
+	http.RoundTripper
+	asked, repeated atomic.Int64
+}
+
+func (l *later) RoundTrip(req *http.Request) (*http.Response, error) {
+	l.asked.Add(1)
+	resp, err := l.RoundTripper.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusServiceUnavailable {
+		return resp, err
+	}
+	after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if err != nil {
+		return resp, nil
+	}
+	l.repeated.Add(1)
+	resp.Body.Close()
+	select {
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	case <-time.After(time.Duration(after) * time.Second):
+	}
+	req = req.Clone(req.Context())
+	if req.GetBody != nil {
+		if req.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return l.RoundTripper.RoundTrip(req)
+}
+
+// tooOften says that more than one request of ten thousand was repeated.
+func (l *later) tooOften() bool { return l.repeated.Load() > 1+l.asked.Load()/10_000 }
 
 // writes are changes of ConfigMaps, each with a number, and a watch of them.
 type writes struct {
