@@ -10,7 +10,7 @@ const (
 
 // chunk is how much of an upload is sent between two signs of life. The node starts a process for each chunk, so chunks
 // grow on a quick link. Nothing else is said to the node meanwhile, so they stay small on a slow one: the node gives up
-// when its lease (30 s) is not renewed, and the upload goes on from there with small chunks.
+// when the lease of this session is not renewed, and the upload goes on from there with small chunks.
 type chunk struct {
 	size, least int
 	quick       int // how many in a row were quick; the first only fill buffers

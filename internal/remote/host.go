@@ -20,6 +20,7 @@ import (
 type Host struct {
 	target Target
 	opt    Options
+	upOpt  Options // of the session for uploads
 
 	run, up place // of the session for scripts, and of the one for uploads
 
@@ -49,7 +50,9 @@ func Dial(ctx context.Context, t Target, o Options) (*Host, error) {
 		t.Port = 22
 	}
 	o.fill()
-	h := &Host{target: t, opt: o, dialing: make(chan struct{}, 1)}
+	h := &Host{target: t, opt: o, upOpt: o, dialing: make(chan struct{}, 1)}
+	// A node whose disk takes nothing for a while hears nothing either; Progress is what says how long that may be.
+	h.upOpt.Timeouts.Lease += o.Timeouts.Progress
 	h.purse.limits, h.purse.run = o.Shared.limits, &o.Shared.spent
 	h.run.turn, h.up.turn = make(chan struct{}, 1), make(chan struct{}, 1)
 	h.run.turn <- struct{}{}
@@ -191,7 +194,11 @@ func (h *Host) session(ctx context.Context, p *place) (*session, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.s, err = open(ctx, k, h.target, &h.opt)
+		opt := &h.opt
+		if p == &h.up {
+			opt = &h.upOpt
+		}
+		p.s, err = open(ctx, k, h.target, opt)
 		if err == nil {
 			break
 		}

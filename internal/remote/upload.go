@@ -72,7 +72,7 @@ func (h *Host) Upload(ctx context.Context, up shell.Upload) (changed bool, err e
 	t := &transfer{h: h, up: up, step: h.opt.Step(ctx), env: map[string]string{
 		"path": up.Path, "size": strconv.FormatInt(up.Size, 10), "sha": up.SHA256,
 		"mode": strconv.FormatUint(uint64(up.Mode&0o7777), 8),
-		"wait": strconv.Itoa(int((h.opt.Timeouts.Lease+h.opt.Timeouts.Kill)/time.Second) + 5),
+		"wait": strconv.Itoa(int((h.upOpt.Timeouts.Lease+h.opt.Timeouts.Kill)/time.Second) + 5),
 	}}
 	changed, err = t.run(ctx, p)
 	return changed, h.fault(err)

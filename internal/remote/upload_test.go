@@ -348,6 +348,27 @@ func TestUploadStalls(t *testing.T) {
 	wantFile(t, path, data, 0o640)
 }
 
+// A node whose disk takes nothing for longer than the lease keeps the upload: how long a transfer may stand still is
+// said by Progress.
+func TestUploadOntoADiskThatStalls(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	slow := "#!/bin/sh\nsleep 4\nPATH=${PATH#*:}\nexec tee \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "tee"), []byte(slow), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := remotetest.New(t, remotetest.WithPath(bin))
+	o := options(t, s)
+	o.Timeouts.Lease, o.Timeouts.Progress, o.Timeouts.Kill = time.Second, time.Minute, 200*time.Millisecond
+	h := dial(t, target(s), o)
+	path := filepath.Join(s.Root, "f")
+	data := content(4 << 20)
+	if _, err := h.Upload(limit(t), upload(path, data)); err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, path, data, 0o640)
+}
+
 func TestUploadCancelled(t *testing.T) {
 	t.Parallel()
 	s := remotetest.New(t)
