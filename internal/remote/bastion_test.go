@@ -38,7 +38,7 @@ func TestManyNodesShareTheBastions(t *testing.T) {
 	}
 	o := options(t, nodes[0])
 	via := bastionOf(t, inner, "inner", bastionOf(t, outer, "outer", nil, o), o)
-	o.Via = via
+	o.Via, o.Shared = via, remote.NewShared(remote.Limits{})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var bad []error
