@@ -131,8 +131,13 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		return err
 	}
 	report := func(cluster string, err error) { log.Error(event.AsFault(err).Error(), "cluster", cluster) }
+	shared := deps(o.state) // connections are counted over all
 	runner := runs.New(runs.Options{Root: o.state, Data: o.data, Launcher: launcher(o.state, env.P.Lang(),
-		withSystemd())})
+		withSystemd()), Deps: func(secrets map[string]string) operation.Deps {
+		d := shared
+		d.Asker = told{secrets}
+		return d
+	}})
 	m, err := manager.New(ctx, manager.Options{Store: store, Runner: runner, Clock: clock{}, Report: report})
 	if err != nil {
 		return err
@@ -141,7 +146,6 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	due := &upkeep.Upkeep{Plan: o.upkeep, Clusters: recorded{m, accounts}, Files: runner, Clock: clock{},
 		Report: report}
 	defer lookAfter(ctx, due)()
-	shared := deps(o.state) // connections are counted over all
 	rules := profile.Rules{Shared: o.shared, Own: own()}
 	site, err := page.New(page.Options{Rules: rules, Access: accounts, Dir: runner.Dir, Usual: runner.Usual,
 		Bundles: o.bundles, Version: buildVersion(),

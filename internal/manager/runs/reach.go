@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -54,6 +55,7 @@ type API struct {
 	CA     []byte
 	token  string
 	tls    *tls.Config
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error) // nil: directly
 }
 
 // ReadKubeconfig reads a kubeconfig that holds all it needs. The error is a fault of class usage.
@@ -129,7 +131,8 @@ func (a *API) Do(ctx context.Context, method, path, kind string, body []byte) ([
 	if a.token != "" {
 		q.Header.Set("Authorization", "Bearer "+a.token)
 	}
-	transport := &http.Transport{TLSClientConfig: a.tls, DisableKeepAlives: true} // no proxy: what is asked is near
+	// No proxy: what is asked is near.
+	transport := &http.Transport{TLSClientConfig: a.tls, DisableKeepAlives: true, DialContext: a.dial}
 	defer transport.CloseIdleConnections()
 	res, err := (&http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
@@ -163,5 +166,9 @@ func (r *Runner) API(rec manager.Record) (*API, error) {
 	if err != nil {
 		return nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}
-	return ReadKubeconfig(text)
+	api, err := ReadKubeconfig(text)
+	if w := r.wayTo(rec); err == nil && w != nil {
+		api.dial = w.dial
+	}
+	return api, err
 }

@@ -71,6 +71,9 @@ type Options struct {
 	Root     string // the state directory
 	Data     string // the server's own: what clusters are created with, and their keys
 	Launcher operation.Launcher
+	// Deps are those of logins to control planes, through which an API server is reached that is not reached directly,
+	// by secrets that were told; nil: it is not tried.
+	Deps func(secrets map[string]string) operation.Deps
 }
 
 // Runner implements manager.Runner.
@@ -83,6 +86,7 @@ type Runner struct {
 	over    map[string]ended             // by directory: how runs ended that are over
 	feeds   map[string]*feed             // by cluster and run: those that somebody watches
 	asked   map[string]*asking           // by cluster: runs that go on
+	ways    map[string]*way              // by cluster, to API servers
 
 	machines kept[machines]
 	certs    kept[ends]
@@ -97,7 +101,7 @@ type ended struct {
 // New makes a Runner.
 func New(o Options) *Runner {
 	return &Runner{o: o, store: store.Dir{Root: o.Root}, secrets: map[string]map[string]string{},
-		over: map[string]ended{}, feeds: map[string]*feed{}, asked: map[string]*asking{}}
+		over: map[string]ended{}, feeds: map[string]*feed{}, asked: map[string]*asking{}, ways: map[string]*way{}}
 }
 
 // Dir is the server's own directory of a cluster.
@@ -112,6 +116,20 @@ func (r *Runner) Tell(cluster string, secrets map[string]string) {
 		r.secrets[cluster] = map[string]string{}
 	}
 	maps.Copy(r.secrets[cluster], secrets)
+	if w := r.ways[cluster]; w != nil && len(secrets) > 0 {
+		w.retry()
+	}
+}
+
+// toldFor are the secrets of a cluster, without those of a backup.
+func (r *Runner) toldFor(cluster string) map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := maps.Clone(r.secrets[cluster])
+	for _, id := range operation.BackupSecrets() {
+		delete(out, id)
+	}
+	return out
 }
 
 // told are the secrets of a cluster for a run of this kind. Those of a backup are told once.
