@@ -52,6 +52,7 @@ func TestServerCancels(t *testing.T) {
 	s := newLab(t, 3)
 	before := untouched(t, s, 3)
 	v := atWork(t, s)
+	v.findsStrays("n1")
 	v.create("again", []any{v.node("n1", "controlplane", "etcd"), v.node("n2", "worker"), v.node("n3", "worker")},
 		map[string]any{"load_balancer": map[string]any{"name": "n2", "address": address(t, s, "n2")}})
 	for i, phase := range []string{plan.PhasePreflight, plan.PhaseInfra, plan.PhaseEtcd, plan.PhaseControl,

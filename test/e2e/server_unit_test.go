@@ -29,8 +29,9 @@ func sendFile(t *testing.T, s *stand.Stand, node, file, to, mode string) {
 }
 
 // TestServerUnit: the server is a unit of systemd on a machine of its own, with the sandbox of the shipped unit.
-// When its start has ended, the setup token is there. The bundle is in /tmp. The unit is restarted while a cluster is
-// created: the run is a scope of its own and goes on; it is stopped and started while the cluster runs.
+// When its start has ended, the setup token is there. The bundle is in /tmp. The unit is restarted, killed, and gets a
+// new program while a cluster is created: the run is a scope of its own and goes on; it is stopped and started while the
+// cluster runs.
 func TestServerUnit(t *testing.T) {
 	full(t)
 	s := newLab(t, 3)
@@ -73,13 +74,21 @@ func TestServerUnit(t *testing.T) {
 	if strings.Count(run, "\n") != 0 || !strings.Contains(run, "running") {
 		t.Fatalf("the run is no scope: %q", run)
 	}
-	on("systemctl restart eggo-server")
-	v.answers(ca)
-	if is := v.cluster("unit"); is.State != "Creating" {
-		t.Errorf("%+v after the restart", is)
-	}
-	if now := on(scopes); now != run {
-		t.Errorf("the run is %q, and was %q", now, run)
+	for what, line := range map[string]string{
+		"a restart": "systemctl restart eggo-server",
+		"SIGKILL":   "systemctl kill -s KILL eggo-server && sleep 1 && systemctl start eggo-server",
+		"an upgrade of the program": "cp /usr/bin/eggo-server /usr/bin/new && mv /usr/bin/new /usr/bin/eggo-server && " +
+			"systemctl restart eggo-server",
+	} {
+		s.Say("-- %s", what)
+		on(line)
+		v.answers(ca)
+		if is := v.cluster("unit"); is.State != "Creating" {
+			t.Errorf("%+v after %s", is, what)
+		}
+		if now := on(scopes); now != run {
+			t.Errorf("after %s the run is %q, and was %q", what, now, run)
+		}
 	}
 	v.awaits("unit", "Running", 15*time.Minute)
 	runs := on("ls /var/lib/eggo/unit/runs")

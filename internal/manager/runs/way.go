@@ -38,7 +38,7 @@ type way struct {
 
 	mu      sync.Mutex
 	through through     // nil: there is none
-	first   time.Time   // until then it is taken before the direct way
+	first   time.Time   // until then it is taken before the direct way, for it has led there
 	unused  *time.Timer // closes it
 	busy    bool        // logging in
 	again   time.Time   // no login before then
@@ -141,7 +141,7 @@ func (w *way) open() {
 	w.busy, w.why = false, err
 	switch {
 	case err == nil:
-		w.through, w.first = t, w.now().Add(directFrom)
+		w.through, w.first = t, time.Time{}
 		w.unused = time.AfterFunc(unusedFor, func() { w.drop(t) })
 	case event.AsFault(err).Class == event.ClassAuth:
 		w.again = w.now().Add(refusedAgain)

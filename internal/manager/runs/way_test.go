@@ -193,7 +193,7 @@ func TestAWayThatNobodyUsesIsClosed(t *testing.T) {
 		w.mu.Unlock()
 		w.open()
 		time.Sleep(unusedFor - time.Second)
-		if _, first := w.current(); !first || ssh.closed.Load() {
+		if now, _ := w.current(); now == nil || ssh.closed.Load() {
 			t.Error("closed too early")
 		}
 		time.Sleep(unusedFor - time.Second)
