@@ -26,7 +26,8 @@ import (
 
 // matrix says of every operation of the document, and of the routes beside it, who may send it about the cluster one:
 // + he may, else the status that refuses him. Elsewhere is an administrator of another cluster alone; token is an API
-// token of the administrator, with his role.
+// token of the administrator, with his role. What follows a slash is another request to the same route: with machines
+// that the cluster does not have.
 const matrix = `
 operation            nobody plain elsewhere viewer operator admin global token
 list-clusters        401    +     +         +      +        +     +      +
@@ -52,6 +53,7 @@ inspect-certificates 401    404   404       +      +        +     +      +
 inspect-status       401    404   404       +      +        +     +      +
 check                401    403   403       403    403      403   +      +
 plan                 401    404   404       403    +        +     +      +
+plan/machines        401    404   404       403    403      +     +      +
 list-health          401    404   404       +      +        +     +      +
 list-nodes           401    404   404       +      +        +     +      +
 issue-kubeconfig     401    404   404       +      +        +     +      +
@@ -96,6 +98,7 @@ func validBodies() map[string]string {
 		"restore-backup":   `{}`,
 		"check":            `{"name":"one","server_address":"","domain":"","ssh":{"user":""},"nodes":[]}`,
 		"plan":             `{"nodes":[]}`,
+		"plan/machines":    `{"nodes":[{"name":"x","address":"192.0.2.9","roles":["worker"]}]}`,
 		"inspect-status":   `{}`,
 
 		"inspect-certificates": `{}`,
@@ -233,8 +236,8 @@ func (g *guarded) documented() map[string]operationOfDocument {
 
 // refusal says whether an answer is one of rights.
 func refusal(code string) bool {
-	return slices.Contains([]string{"access.unauthenticated", "access.denied", "account.session-only",
-		"manager.unknown"}, code)
+	return slices.Contains([]string{"access.unauthenticated", "access.denied", "access.machine",
+		"account.session-only", "manager.unknown"}, code)
 }
 
 // Every operation of the document has a row in the matrix, and answers everybody as it says.
@@ -249,7 +252,8 @@ func TestWhoMaySendWhat(t *testing.T) {
 	for _, row := range rows[1:] {
 		cells := strings.Fields(row)
 		id := cells[0]
-		op, is := all[id]
+		route, _, _ := strings.Cut(id, "/")
+		op, is := all[route]
 		if known[id] = true; !is || len(cells) != len(roles)+1 {
 			t.Errorf("%s: no such operation, or not a cell for each of %v", id, roles)
 			continue

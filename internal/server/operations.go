@@ -158,7 +158,7 @@ func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (
 		if err := p.Valid(v.Continued()); err != nil {
 			return nil, err
 		}
-		if o.Unsigned {
+		if o.Unsigned || o.HostKeys == acceptNew {
 			if err := s.privileged(ctx, in.Cluster); err != nil {
 				return nil, err
 			}

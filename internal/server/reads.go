@@ -271,6 +271,13 @@ func (s *Server) planned(ctx context.Context, in *planInput) (request.Request, e
 		return nil, err
 	}
 	w, nodes := wanted(v.Record), in.Body.Nodes
+	has := machinesOf(was, lb)
+	if was == nil {
+		has = machinesOf(w.Nodes, w.LoadBalancer)
+	}
+	if err := s.familiar(ctx, in.Cluster, has, nodes, was != nil); err != nil {
+		return nil, err
+	}
 	if nodes != nil {
 		wrong := s.Rules.Update(was, nodes, w.Server)
 		if was != nil {

@@ -179,14 +179,17 @@ func (s *Server) privileged(ctx context.Context, cluster string) error {
 	return err
 }
 
+// acceptNew is what RunOptions say so that unknown host keys are accepted.
+const acceptNew = "accept-new"
+
 // trusted refuses who is no administrator and asks for more than an operator may: bundles without a signature, bundles
-// from elsewhere, and fewer backups than the server's plan keeps.
+// from elsewhere, unknown host keys, and fewer backups than the server's plan keeps.
 func (s *Server) trusted(ctx context.Context, cluster string, p runs.Parameters) error {
 	fewer := p.Keep > 0 && (s.Keep == 0 || p.Keep < s.Keep)
 	elsewhere := slices.ContainsFunc(p.Bundles, func(b string) bool {
 		return filepath.Dir(filepath.Clean(b)) != filepath.Clean(s.Bundles)
 	})
-	if p.Unsigned || fewer || elsewhere {
+	if p.Unsigned || p.HostKeys == acceptNew || fewer || elsewhere {
 		return s.privileged(ctx, cluster)
 	}
 	return nil
