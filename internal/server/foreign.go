@@ -14,8 +14,8 @@ import (
 const defaultPort = 22
 
 // familiar refuses who is no administrator of the cluster and names a machine that the cluster does not have, or a host
-// key: the server would log in to it with the keys and passwords of the cluster, and whoever has that machine would have
-// them. Where a run has made the cluster, a port that is not said is the one that the machine has.
+// key: the server would log in to it with the keys and passwords of the cluster, and whoever has that machine would
+// have them. Where a run has made the cluster, a port that is not said is the one that the machine has.
 func (s *Server) familiar(ctx context.Context, cluster string, has, names []profile.Node, made bool) error {
 	i := slices.IndexFunc(names, func(n profile.Node) bool {
 		return len(n.HostKeys) > 0 || !slices.ContainsFunc(has, func(o profile.Node) bool {

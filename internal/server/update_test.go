@@ -2,6 +2,8 @@ package server
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -33,6 +35,50 @@ func TestAnUpdateTakesNodesAlone(t *testing.T) {
 		t.Error(a.text)
 	}
 	s.want(s.call("ann", "GET", "/api/v1/clusters/other", ""), 404, "manager.unknown")
+}
+
+// A cluster that was read can be sent as it was read, with ports, architectures, labels and taints. What an update does
+// not change of a node is refused, and not left as it is in silence; so is a worker that keeps its name and moves to
+// another address, whose run would only find out that two nodes have that name.
+func TestAnUpdateChangesNothingOfANodeThatStays(t *testing.T) {
+	s := begin(t)
+	s.running()
+	s.installed()
+	own := filepath.Join(s.root, "one", "deploy.yaml")
+	text, err := os.ReadFile(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deploy := strings.Replace(string(text), "ip: 192.0.2.2", "ip: 192.0.2.2, port: 2222, arch: arm64", 1) +
+		"eggo: {nodes: {w1: {labels: {disk: ssd, node-role.kubernetes.io/edge: ''}, taints: ['only=batch:NoSchedule']}}}\n"
+	deploy = strings.Replace(deploy, "{x86src:", "{armsrc: /srv/arm.tar.gz, x86src:", 1)
+	if err := os.WriteFile(own, []byte(deploy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const one = "/api/v1/clusters/one"
+	got := s.want(s.call("vera", "GET", one, ""), 200, "")
+	for what, c := range map[string]struct{ old, now string }{
+		"body.nodes[1].port":     {`"port":2222`, `"port":22`},
+		"body.nodes[1].arch":     {`"arch":"arm64"`, `"arch":"amd64"`},
+		"body.nodes[1].address":  {`"192.0.2.2"`, `"192.0.2.9"`},
+		"body.nodes[1].labels":   {`"disk":"ssd"`, `"disk":"hdd"`},
+		"profile.labels-changed": {`only=batch:NoSchedule`, `only=batch:NoExecute`},
+		"body.nodes[1].roles":    {`"worker","edge"`, `"worker"`},
+	} {
+		text := strings.Replace(got.text, c.old, c.now, 1)
+		if a := s.want(s.call("ann", "PUT", one, text), 422, "api.invalid"); !strings.Contains(a.text, what) {
+			t.Errorf("%s:\n%s\n%s", what, text, a.text)
+		}
+	}
+	moved := strings.Replace(got.text, `"192.0.2.2"`, `"192.0.2.9"`, 1)
+	a := s.want(s.call("ann", "PUT", one, moved), 422, "api.invalid")
+	if !strings.Contains(a.text, "profile.moved") || !strings.Contains(a.text, "Remove the node first") {
+		t.Error(a.text)
+	}
+	if v, err := s.m.Cluster("one"); err != nil || v.State != "Running" {
+		t.Errorf("%v %v", v.State, err)
+	}
+	s.want(s.call("ann", "PUT", one, got.text), 202, "")
 }
 
 // F2: of a cluster that there is not, everything is refused as that, also for an administrator.

@@ -211,34 +211,57 @@ func (r Rules) Update(was, now []Node, server string) []Finding {
 	for _, o := range was {
 		i := slices.IndexFunc(now, func(n Node) bool { return SameAddress(n.Address, o.Address) })
 		if i < 0 {
-			for _, role := range []string{ControlPlane, Etcd} { // U4
-				if o.Has(role) && !r.Shared {
-					out = append(out, wrong("body.nodes", "kept", "name", o.Name, "role", role))
-				}
-			}
-			continue
+			out = append(out, r.gone(o, now)...)
+		} else {
+			out = append(out, r.stays("body.nodes["+strconv.Itoa(i)+"]", o.plain(), now[i])...)
 		}
-		at := "body.nodes[" + strconv.Itoa(i) + "]"
-		n, o := now[i].plain(), o.plain()
-		if n.Name != o.Name && n.Name != "" {
-			out = append(out, wrong(at+".name", "renamed", "name", o.Name, "new", n.Name))
+	}
+	return out
+}
+
+// gone says what is wrong with an update that does not list a node by its address.
+func (r Rules) gone(o Node, now []Node) (out []Finding) {
+	for _, role := range []string{ControlPlane, Etcd} { // U4
+		if o.Has(role) && !r.Shared {
+			out = append(out, wrong("body.nodes", "kept", "name", o.Name, "role", role))
 		}
-		if n.relabels(o) {
-			out = append(out, wrong(at+".labels", "labels-changed", "name", o.Name))
+	}
+	i := slices.IndexFunc(now, func(n Node) bool { return n.Name == o.Name })
+	if i < 0 || len(out) > 0 {
+		return out
+	}
+	return []Finding{wrong("body.nodes["+strconv.Itoa(i)+"].address", "moved", "name", o.Name, "address", o.Address,
+		"new", now[i].Address)}
+}
+
+// stays says what is wrong with how an update lists a node that the cluster has: nothing of it changes. What is not
+// said of it stays as it is.
+func (r Rules) stays(at string, o, n Node) (out []Finding) {
+	if n.relabels(o) {
+		out = append(out, wrong(at+".labels", "labels-changed", "name", o.Name))
+	}
+	n = n.plain()
+	if n.Name != o.Name && n.Name != "" {
+		out = append(out, wrong(at+".name", "renamed", "name", o.Name, "new", n.Name))
+	}
+	for _, f := range []struct{ field, is, was string }{
+		{"port", port(n.Port), cmp.Or(port(o.Port), "22")}, {"arch", n.Arch, cmp.Or(o.Arch, "amd64")},
+	} {
+		if f.is != "" && f.is != f.was {
+			out = append(out, wrong(at+"."+f.field, "fixed", "field", f.field, "name", o.Name, "value", f.was))
 		}
-		if !sameRoles(o.Roles, n.Roles) && len(n.Roles) > 0 {
-			lost := func(x string) bool { return o.Has(x) && !n.Has(x) }
-			kept := !slices.ContainsFunc([]string{ControlPlane, Etcd}, lost)
-			if kept || r.Shared { // else it is U4's
-				out = append(out, wrong(at+".roles", "roles-changed", "name", o.Name))
-				continue
-			}
-			for _, role := range []string{ControlPlane, Etcd} {
-				if o.Has(role) && !n.Has(role) { // U4
-					out = append(out, wrong(at+".roles", "kept", "name", o.Name, "role", role))
-				}
-			}
+	}
+	if sameRoles(o.Roles, n.Roles) || len(n.Roles) == 0 {
+		return out
+	}
+	for _, role := range []string{ControlPlane, Etcd} {
+		if o.Has(role) && !n.Has(role) && !r.Shared { // U4
+			out = append(out, wrong(at+".roles", "kept", "name", o.Name, "role", role))
 		}
+	}
+	lost := func(x string) bool { return o.Has(x) && !n.Has(x) }
+	if r.Shared || !slices.ContainsFunc([]string{ControlPlane, Etcd}, lost) { // else it is U4's
+		out = append(out, wrong(at+".roles", "roles-changed", "name", o.Name))
 	}
 	return out
 }

@@ -126,6 +126,24 @@ func TestUpdate(t *testing.T) {
 		{"U5 (C7)", func(n []Node) []Node { return append(n, node("x", "192.0.2.250", Worker)) },
 			[]string{"nodes[4].address server"}},
 		{"another name", func(n []Node) []Node { n[3].Name = "other"; return n }, []string{"nodes[3].name renamed"}},
+		{"a worker with another address", func(n []Node) []Node { n[3].Address = "192.0.2.9"; return n },
+			[]string{"nodes[3].address moved"}},
+		{"a control plane with another address", func(n []Node) []Node { n[1].Address = "192.0.2.9"; return n },
+			[]string{"nodes kept"}},
+		{"two that change their addresses", func(n []Node) []Node {
+			n[2].Address, n[3].Address = n[3].Address, n[2].Address
+			n[2].Roles, n[3].Roles = n[3].Roles, n[2].Roles
+			return n
+		}, []string{"nodes[3].name renamed", "nodes[2].name renamed"}},
+		{"another port", func(n []Node) []Node { n[3].Port = 2222; return n }, []string{"nodes[3].port fixed"}},
+		{"another architecture", func(n []Node) []Node { n[0].Arch = "arm64"; return n },
+			[]string{"nodes[0].arch fixed"}},
+		{"what it has, said", func(n []Node) []Node { n[3].Port, n[3].Arch = 22, "amd64"; return n }, nil},
+		{"labels", func(n []Node) []Node { n[3].Labels = map[string]string{"a": "b"}; return n },
+			[]string{"nodes[3].labels labels-changed"}},
+		{"taints", func(n []Node) []Node { n[3].Taints = []string{"a=b:NoSchedule"}; return n },
+			[]string{"nodes[3].labels labels-changed"}},
+		{"no labels, said", func(n []Node) []Node { n[3].Labels = map[string]string{}; return n }, nil},
 		{"another role", func(n []Node) []Node { n[3].Roles = []string{Worker, Etcd}; return n },
 			[]string{"nodes[3].roles roles-changed"}},
 	} {
@@ -225,9 +243,14 @@ func TestLabelsAndTaints(t *testing.T) {
 	if got := said(Rules{}.Update(was, now, "")); len(got) > 0 {
 		t.Error(got)
 	}
-	now[1].Labels = map[string]string{"disk": "hdd"}
-	if got := said(Rules{}.Update(was, now, "")); !slices.Equal(got, []string{"nodes[1].labels labels-changed"}) {
-		t.Error(got)
+	for _, other := range []map[string]string{{"disk": "hdd"}, {}, {edgeLabel: ""}} {
+		now[1].Labels = other
+		if got := said(Rules{}.Update(was, now, "")); !slices.Contains(got, "nodes[1].labels labels-changed") {
+			t.Error(other, got)
+		}
+	}
+	if got := said(Rules{}.Update(was, was, "")); len(got) > 0 {
+		t.Errorf("a node is not what it was read as: %q", got)
 	}
 }
 

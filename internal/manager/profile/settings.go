@@ -55,9 +55,9 @@ func (n Node) settings(at string) (config.NodeSettings, []Finding) {
 	return s, out
 }
 
-// relabels says whether a node is to have other labels or taints than it has.
+// relabels says whether a node is to have other labels or taints than it has, which was is plain.
 func (n Node) relabels(was Node) bool {
-	return n.Labels != nil && !maps.Equal(n.Labels, was.Labels) ||
+	return n.Labels != nil && !maps.Equal(n.plain().Labels, was.Labels) ||
 		n.Taints != nil && !slices.Equal(n.Taints, was.Taints)
 }
 
