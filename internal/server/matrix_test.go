@@ -285,3 +285,48 @@ func TestWhoMaySendWhat(t *testing.T) {
 		t.Errorf("a request of the matrix came to something: %v %v", v.State, err)
 	}
 }
+
+// Whoever sends a request that would change something is in the audit log, also if the request does not have the shape
+// of its route: with the result, and with no more of the path than a name has. Who reads is not.
+func TestRequestsWithoutTheirShapeAreWrittenDown(t *testing.T) {
+	g := beginGuarded(t)
+	headers := append(g.as("operator"), "Content-Type", "application/json")
+	long := strings.Repeat("n", 300)
+	want := map[string]string{}
+	for id, op := range g.documented() {
+		if op.method == "GET" || id == "logout" { // it would end the session
+			continue
+		}
+		path, body := strings.ReplaceAll(op.path, "{cluster}", "one"), `{"unknown":1}`
+		if a := g.call("", op.method, path, body, headers...); a.body["code"] == "api.request" {
+			want[id] = strconv.Itoa(a.status)
+		}
+	}
+	if len(want) < 20 {
+		t.Errorf("only %d routes have a shape: %v", len(want), want)
+	}
+	g.call("", "POST", Prefix+"/clusters/"+long+"/renew", `{"unknown":1}`, headers...)
+	g.call("", "GET", Prefix+"/clusters?limit=0", "", headers...)
+	g.call("", "POST", Prefix+"/clusters/one/renew", `{"unknown":1}`, "Content-Type", "application/json") // by nobody
+	list, err := g.accounts.Audit(t.Context(), account.Filter{User: "operator"}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		if e.Result == want[e.Entry.Action] && (e.Entry.Cluster == "one" || e.Entry.Cluster == "") {
+			delete(want, e.Entry.Action)
+		}
+		if e.Entry.Action == "list-clusters" || len(e.Entry.Cluster) > 64 {
+			t.Errorf("%+v", e)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not in the audit log: %v", want)
+	}
+	if !slices.ContainsFunc(list, func(e account.Audited) bool {
+		return strings.HasPrefix(long, e.Entry.Cluster) &&
+			len(e.Entry.Cluster) == 64
+	}) {
+		t.Error("a request about a name that no cluster can have is not in the audit log")
+	}
+}

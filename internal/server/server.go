@@ -61,7 +61,9 @@ const opensAtOnce = 2
 func New(o Options) http.Handler {
 	s := &Server{Options: o, opens: make(chan struct{}, opensAtOnce)}
 	mux := http.NewServeMux()
-	api := humago.New(mux, config(o.Version))
+	c := config(o.Version)
+	c.Transformers = append([]huma.Transformer{s.misshapen}, c.Transformers...)
+	api := humago.New(mux, c)
 	s.clusters(api)
 	s.operations(api)
 	s.reads(api)
@@ -172,6 +174,22 @@ func add[I, O any](
 		return do(ctx, who, in)
 	}))
 }
+
+// misshapen is a transformer of huma, which answers requests by itself that do not have the shape of their route: those
+// that would change something are written down, too. Such a request is refused also if that fails.
+func (s *Server) misshapen(ctx huma.Context, _ string, v any) (any, error) {
+	_, is := v.(*huma.ErrorModel)
+	who, known := access.From(ctx.Context())
+	if op := ctx.Operation(); is && known && op != nil && op.Method != http.MethodGet {
+		name := []rune(event.Clean(ctx.Param("cluster")))
+		_ = s.Access.Record(ctx.Context(), access.Entry{At: time.Now(), Caller: who, Address: address(ctx.Context()),
+			Action: op.OperationID, Cluster: string(name[:min(len(name), longestName)])})
+	}
+	return v, nil
+}
+
+// longestName is that of a cluster.
+const longestName = 64
 
 // privileged refuses who is no administrator of a cluster.
 func (s *Server) privileged(ctx context.Context, cluster string) error {

@@ -4,6 +4,7 @@ package routes
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -81,6 +82,20 @@ func person(ctx context.Context) (access.Caller, error) {
 
 func (x *api) record(ctx context.Context, c access.Caller, action, target string) error {
 	return x.a.Record(ctx, access.Entry{Caller: c, Action: action, Target: target, Address: account.Address(ctx)})
+}
+
+// self is the caller, who changes something of his own, which is recorded, and so is a change that is refused. allowed
+// says whether he may.
+func (x *api) self(
+	ctx context.Context, action, target string, allowed func(context.Context) (access.Caller, error),
+) (access.Caller, error) {
+	c, err := allowed(ctx)
+	if known, is := access.From(ctx); is {
+		if bad := x.record(ctx, known, action, target); err == nil {
+			err = bad
+		}
+	}
+	return c, err
 }
 
 // admin is the caller, an administrator, whose change is recorded, and so is one that is refused. An API token changes
@@ -187,7 +202,10 @@ type loggedOut struct {
 }
 
 func (x *api) logout(ctx context.Context, _ *none) (*loggedOut, error) {
-	if _, err := person(ctx); err != nil {
+	if c, err := person(ctx); err != nil {
+		if c.ID != "" { // an end of a session is recorded by itself
+			err = errors.Join(err, x.record(ctx, c, "logout", ""))
+		}
 		return nil, err
 	}
 	return &loggedOut{account.Emptied().String()}, x.a.Logout(ctx, account.Address(ctx), account.Sent(ctx))
@@ -216,10 +234,8 @@ type passwordInput struct {
 }
 
 func (x *api) changePassword(ctx context.Context, in *passwordInput) (*none, error) {
-	c, err := person(ctx)
-	if err == nil {
-		err = x.record(ctx, c, "change-password", c.Name)
-	}
+	me, _ := access.From(ctx)
+	c, err := x.self(ctx, "change-password", me.Name, person)
 	if err != nil {
 		return nil, err
 	}

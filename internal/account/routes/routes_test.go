@@ -156,6 +156,7 @@ func TestAServerIsSetUp(t *testing.T) {
 		"account.reset" {
 		t.Error(p)
 	}
+	b.does(403, "DELETE", "/tokens/t1", "")
 	b.does(204, "PUT", "/me/password", `{"old":"`+good+`","new":"another good password"}`)
 	b.does(422, "POST", "/tokens", `{"name":"t","role":"viewer","ends":"2999-01-01T00:00:00Z"}`)
 	ends := time.Now().Add(time.Hour).Format(time.RFC3339)
@@ -169,6 +170,8 @@ func TestAServerIsSetUp(t *testing.T) {
 		"account.session-only" {
 		t.Error(p)
 	}
+	program.does(403, "PUT", "/me/password", `{"old":"`+good+`","new":"a password of a thief"}`)
+	program.does(403, "POST", "/logout", "")
 	b.does(204, "DELETE", "/tokens/"+made["id"].(string), "")
 	program.does(401, "GET", "/me", "")
 	b.does(403, "GET", "/audit", "")
@@ -183,7 +186,11 @@ func TestAServerIsSetUp(t *testing.T) {
 	for pages := 0; pages < 30; pages++ {
 		for _, item := range list["items"].([]any) {
 			e := item.(map[string]any)
-			seen = append(seen, e["user"].(string)+" "+e["action"].(string)+" "+e["result"].(string))
+			line := e["user"].(string) + " " + e["action"].(string) + " " + e["result"].(string)
+			if e["token"] != nil {
+				line = "token: " + line
+			}
+			seen = append(seen, line)
 		}
 		next, _ := list["next"].(string)
 		if next == "" {
@@ -194,7 +201,8 @@ func TestAServerIsSetUp(t *testing.T) {
 	for _, want := range []string{"root setup ok", "root create-user 201", "root create-user 409", "ann login failed",
 		"ann login ok", "ann change-password 204", "ann create-token 201", "ann delete-token 204",
 		"root update-user 200", "root reset-password 204", "root delete-user 204",
-		"root delete-user 409", "root logout ok"} {
+		"root delete-user 409", "root logout ok", "ann create-token 403", "ann delete-token 403",
+		"token: ann create-token 403", "token: ann change-password 403", "token: ann logout 403"} {
 		if !slices.Contains(seen, want) {
 			t.Errorf("the audit log lacks %q: %q", want, seen)
 		}

@@ -166,13 +166,13 @@ type createTokenInput struct {
 }
 
 func (x *api) createToken(ctx context.Context, in *createTokenInput) (*body[Token], error) {
-	c, err := person(ctx)
-	if err == nil {
-		_, err = x.a.RoleOf(ctx, c, "") // one who has to change the password cannot avoid it with a token
-	}
-	if err == nil {
-		err = x.record(ctx, c, "create-token", in.Body.Name)
-	}
+	c, err := x.self(ctx, "create-token", in.Body.Name, func(ctx context.Context) (access.Caller, error) {
+		c, err := person(ctx)
+		if err == nil {
+			_, err = x.a.RoleOf(ctx, c, "") // one who has to change the password cannot avoid it with a token
+		}
+		return c, err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -188,14 +188,14 @@ type tokenInput struct {
 }
 
 func (x *api) deleteToken(ctx context.Context, in *tokenInput) (*none, error) {
-	c, err := caller(ctx)
-	if err != nil {
-		return nil, err
-	}
-	role, err := x.a.RoleOf(ctx, c, "")
-	if err == nil {
-		err = x.record(ctx, c, "delete-token", in.Token)
-	}
+	role := access.None
+	c, err := x.self(ctx, "delete-token", in.Token, func(ctx context.Context) (access.Caller, error) {
+		c, err := caller(ctx)
+		if err == nil {
+			role, err = x.a.RoleOf(ctx, c, "")
+		}
+		return c, err
+	})
 	if err != nil {
 		return nil, err
 	}
