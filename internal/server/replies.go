@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,20 +16,24 @@ import (
 )
 
 const (
-	// keepReplies is how long a request with an Idempotency-Key is known, mostReplies how many are.
-	keepReplies = 24 * time.Hour
-	mostReplies = 4096
+	// keepReplies is how long a request with an Idempotency-Key is known, mostReplies how many are, and mostReplyBytes
+	// how large the answers to them are together.
+	keepReplies    = 24 * time.Hour
+	mostReplies    = 4096
+	mostReplyBytes = 64 << 20
 )
 
 // replies are the answers to requests with an Idempotency-Key: who sends one again, because the answer did not come,
 // gets the same answer, and nothing is done twice. Only what succeeded is kept, and of an answer with a secret only
-// that it was given.
+// that it was given. Of what only reads nothing is kept: it can be read again.
 type replies struct {
 	mu    sync.Mutex
 	known map[replyKey]*reply
+	bytes int // of the answers in known
 }
 
-type replyKey struct{ caller, method, path, key string }
+// replyKey is who sent what. What one API token was told, another one of the same user is not: it may have fewer rights.
+type replyKey struct{ caller, token, method, path, key string }
 
 type reply struct {
 	at     time.Time
@@ -37,6 +42,7 @@ type reply struct {
 	status int // when done is closed; 0: it began nothing
 	header http.Header
 	body   []byte
+	size   int // in bytes, of what is kept
 }
 
 // once answers a request with a key once.
@@ -52,6 +58,10 @@ func (s *replies) once(next http.Handler) http.Handler {
 			problem.Write(w, r, event.NewFault(event.ClassUsage, "api.idempotency-key", nil))
 			return
 		}
+		if reads(r.Method, r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil { // of a form of the page: others were read before
 			problem.Write(w, r, event.NewFault(event.ClassUsage, "api.body", err))
@@ -59,7 +69,7 @@ func (s *replies) once(next http.Handler) http.Handler {
 		}
 		r.Body = &whole{io.NopCloser(bytes.NewReader(body)), http.NewResponseController(w)}
 		mine := &reply{at: time.Now(), digest: sha256.Sum256(body), done: make(chan struct{})}
-		k := replyKey{who.ID, r.Method, r.URL.RequestURI(), key}
+		k := replyKey{who.ID, who.Token, r.Method, r.URL.RequestURI(), key}
 		have := s.enter(k, mine)
 		if have != nil {
 			s.again(w, r, have, mine)
@@ -68,19 +78,74 @@ func (s *replies) once(next http.Handler) http.Handler {
 		out := &recorder{ResponseWriter: w}
 		defer func() { // also when a route panics
 			if success(out.status) {
-				mine.status, mine.header, mine.body = out.status, w.Header().Clone(), out.body.Bytes()
-				if secret(r.URL.Path) {
-					mine.header, mine.body = nil, nil
+				mine.status = out.status
+				if !secret(r.URL.Path) {
+					mine.header, mine.body = w.Header().Clone(), out.body.Bytes()
 				}
-			} else {
-				s.mu.Lock()
-				delete(s.known, k)
-				s.mu.Unlock()
 			}
-			close(mine.done)
+			s.answered(k, mine)
 		}()
 		next.ServeHTTP(out, r)
 	})
+}
+
+// answered has an answer kept, and forgets the oldest ones that there is no room for. A request that failed is
+// forgotten: it can be sent again.
+func (s *replies) answered(k replyKey, mine *reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(mine.done)
+	if mine.status == 0 {
+		delete(s.known, k)
+		return
+	}
+	if mine.size = mine.weight(); mine.size > mostReplyBytes {
+		mine.header, mine.body, mine.size = nil, nil, 0
+	}
+	for s.bytes+mine.size > mostReplyBytes {
+		oldest, at := replyKey{}, time.Time{}
+		for old, r := range s.known {
+			if r.size > 0 && r != mine && (at.IsZero() || r.at.Before(at)) {
+				oldest, at = old, r.at
+			}
+		}
+		s.forget(oldest)
+	}
+	s.bytes += mine.size
+}
+
+// weight is about what an answer takes in memory.
+func (r *reply) weight() int {
+	n := len(r.body)
+	for name, values := range r.header {
+		n += len(name)
+		for _, v := range values {
+			n += len(v)
+		}
+	}
+	return n
+}
+
+// forget forgets a request that was answered.
+func (s *replies) forget(k replyKey) {
+	if r := s.known[k]; r != nil {
+		s.bytes -= r.size
+		delete(s.known, k)
+	}
+}
+
+// reads says whether a request changes nothing, though its method is POST: its body has a secret or is long.
+func reads(method, path string) bool {
+	path, is := strings.CutPrefix(path, Prefix+"/")
+	if !is || method != http.MethodPost {
+		return false
+	}
+	if path == "check" {
+		return true
+	}
+	parts := strings.Split(path, "/")
+	return parts[0] == "clusters" && (len(parts) == 3 && slices.Contains([]string{"status", "certificates", "plan"},
+		parts[2]) || len(parts) == 5 && parts[4] == "verify")
 }
 
 // enter gives the reply that there is, or enters a new one.
@@ -96,7 +161,7 @@ func (s *replies) enter(k replyKey, mine *reply) *reply {
 			continue
 		}
 		if time.Since(r.at) > keepReplies {
-			delete(s.known, old)
+			s.forget(old)
 		} else if at.IsZero() || r.at.Before(at) {
 			oldest, at = old, r.at
 		}
@@ -105,7 +170,7 @@ func (s *replies) enter(k replyKey, mine *reply) *reply {
 		return have
 	}
 	if len(s.known) >= mostReplies {
-		delete(s.known, oldest)
+		s.forget(oldest)
 	}
 	s.known[k] = mine
 	return nil

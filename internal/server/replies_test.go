@@ -79,3 +79,89 @@ func TestARequestIsSentAgainWhileItFails(t *testing.T) {
 		}
 	})
 }
+
+// echo is a server that keeps answers: it answers each request with what it is told, and counts them.
+type echo struct {
+	h     http.Handler
+	calls int
+	says  string
+}
+
+func newEcho() *echo {
+	e := &echo{}
+	var s replies
+	e.h = s.once(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		e.calls++
+		_, _ = w.Write([]byte(e.says))
+	}))
+	return e
+}
+
+// sent says what is answered to a request with a key, and whether it was carried out.
+func (e *echo) sent(t *testing.T, who access.Caller, path, key string) (text string, done bool) {
+	t.Helper()
+	q := httptest.NewRequest("POST", Prefix+path, strings.NewReader("{}"))
+	q = q.WithContext(access.With(t.Context(), who))
+	q.Header.Set("Idempotency-Key", key)
+	w, before := httptest.NewRecorder(), e.calls
+	e.h.ServeHTTP(w, q)
+	return w.Body.String(), e.calls > before
+}
+
+// Large answers do not fill the memory: the oldest go first. Of one that alone is too large it is known that it was
+// given.
+func TestWhatIsKeptOfAnswersIsBoundInBytes(t *testing.T) {
+	e, ann := newEcho(), access.Caller{ID: "ann"}
+	e.says = strings.Repeat("x", mostReplyBytes/4)
+	for _, key := range []string{"1", "2", "3", "4", "5"} { // with a header each, four are too many
+		e.sent(t, ann, "/users", key)
+	}
+	e.says = "small"
+	for _, c := range []struct {
+		key  string
+		kept bool
+	}{{"5", true}, {"4", true}, {"3", true}, {"2", false}, {"1", false}} {
+		if text, done := e.sent(t, ann, "/users", c.key); done == c.kept || (text == "small") == c.kept {
+			t.Errorf("%s: carried out: %v", c.key, done)
+		}
+	}
+	e.says = strings.Repeat("x", mostReplyBytes+1)
+	e.sent(t, ann, "/users", "huge")
+	if text, done := e.sent(t, ann, "/users", "huge"); done || !strings.Contains(text, `"api.once"`) {
+		t.Errorf("%.100s %v", text, done)
+	}
+	if _, done := e.sent(t, ann, "/users", "5"); done {
+		t.Error("an answer that is not kept has taken the place of others")
+	}
+}
+
+// What was told to one API token is not told to another of the same user, which may have fewer rights; nor is it to the
+// user's session.
+func TestAnAnswerIsThatOfAToken(t *testing.T) {
+	e := newEcho()
+	wide, narrow := access.Caller{ID: "ann", Token: "wide"}, access.Caller{ID: "ann", Token: "narrow"}
+	e.says = "for the wide one"
+	e.sent(t, wide, "/users", "k")
+	e.says = "refused"
+	for _, who := range []access.Caller{narrow, {ID: "ann"}} {
+		if text, _ := e.sent(t, who, "/users", "k"); text != "refused" {
+			t.Errorf("%q: %s", who.Token, text)
+		}
+	}
+	if text, done := e.sent(t, wide, "/users", "k"); done || text != "for the wide one" {
+		t.Error(text)
+	}
+}
+
+// A request that only reads reads again, also with a key. What a cluster is called says nothing about a request.
+func TestWhatOnlyReadsIsNotKept(t *testing.T) {
+	e, ann := newEcho(), access.Caller{ID: "ann"}
+	for path, kept := range map[string]bool{"/check": false, "/clusters/one/status": false,
+		"/clusters/one/certificates": false, "/clusters/one/plan": false, "/clusters/one/backups/b/verify": false,
+		"/clusters/plan/renew": true, "/clusters/one/backups": true, "/clusters": true} {
+		e.sent(t, ann, path, "k")
+		if _, done := e.sent(t, ann, path, "k"); done == kept {
+			t.Errorf("%s: carried out again: %v", path, done)
+		}
+	}
+}
