@@ -58,10 +58,7 @@ func TestDefect2LateEvents(t *testing.T) {
 	story(t, func(t *testing.T, b *bench) {
 		b.world.Stubborn = true
 		b.running("one")
-		if _, err := b.Begin(t.Context(), "one", Update, Request{}); err != nil {
-			t.Fatal(err)
-		}
-		b.is("one", state.Updating)
+		before, _ := b.operation("one", Update)
 		first := b.world.Newest("one")
 		if _, err := b.Cancel(t.Context(), "one", Request{}); err != nil {
 			t.Fatal(err)
@@ -79,7 +76,7 @@ func TestDefect2LateEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.is("one", state.Updating)
-		first.Finish(nil) // late
+		b.RunEnded("one", before.Epoch, first) // late
 		b.is("one", state.Updating)
 	})
 }
