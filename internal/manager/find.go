@@ -226,13 +226,51 @@ func (c *cluster) resolveQuiet(ctx context.Context, out Outcome) error {
 	return err
 }
 
-// found takes what a scan saw of the cluster: also a run that began and ended between two scans.
+// found takes what a scan saw of the cluster: also a run that began and ended between two scans. While nothing of it is
+// written down, it belongs to who asked for its name: what there is of an earlier one of that name is none of it.
 func (c *cluster) found(f Found) {
-	if c.rec.Kubeconfig || c.gone || c.rec.Operation != nil || f.Run <= c.rec.Seen ||
+	if c.rec.Revision == 0 || c.rec.Kubeconfig || c.gone || c.rec.Operation != nil || f.Run <= c.rec.Seen ||
 		c.state == state.Canceling { // the connecting ends first
 		return
 	}
 	if err := c.takeOver(c.life, f); err != nil {
 		c.m.report(c.name, err)
 	}
+}
+
+// Import takes a cluster over that exists: from the state directory, or one of which there is a kubeconfig only.
+func (m *Manager) Import(ctx context.Context, name string, kubeconfig bool, q Request) (View, error) {
+	f, err := m.runner.Find(ctx, name)
+	switch {
+	case err != nil:
+		return View{}, err
+	case kubeconfig && f.Installed:
+		return View{}, Taken(name)
+	case !kubeconfig && !f.Installed:
+		return View{}, event.NewFault(event.ClassUsage, "manager.nothing-to-import", nil, "cluster", name)
+	}
+	c, err := m.add(Record{Name: name, Wanted: q.Wanted, Kubeconfig: kubeconfig, Created: m.clock.Now(), Seen: f.Run})
+	if err != nil {
+		return View{}, err
+	}
+	return c.imported(ctx, q)
+}
+
+// imported is the first message of a cluster that is taken over.
+func (c *cluster) imported(ctx context.Context, q Request) (View, error) {
+	return c.act(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		err := q.ready(c.rec)
+		if err == nil { // unavailable until it has answered once
+			err = c.apply(ctx, state.DoInit, func(r *Record) { r.Unavailable = true })
+		}
+		if err != nil {
+			c.m.drop(c)
+			if c.rec.Kubeconfig {
+				c.removed()
+			}
+			return err
+		}
+		c.connect()
+		return nil
+	})
 }

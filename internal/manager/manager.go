@@ -256,13 +256,18 @@ func (m *Manager) Create(ctx context.Context, name string, q Request) (View, err
 	if err != nil {
 		return View{}, err
 	}
+	return c.create(ctx, q)
+}
+
+// create is the first message of a cluster that is made.
+func (c *cluster) create(ctx context.Context, q Request) (View, error) {
 	return c.act(context.WithoutCancel(ctx), func(ctx context.Context) error { // the name is not left to nobody
 		err := q.ready(c.rec)
 		if err == nil {
 			err = c.begin(ctx, state.Create, q.operation(Create), nil)
 		}
 		if err != nil {
-			m.drop(c)
+			c.m.drop(c)
 			c.removed()
 		}
 		return err
@@ -438,38 +443,6 @@ func (c *cluster) removed() {
 	if err := c.m.runner.Removed(c.name); err != nil {
 		c.m.report(c.name, err)
 	}
-}
-
-// Import takes a cluster over that exists: from the state directory, or one of which there is a kubeconfig only.
-func (m *Manager) Import(ctx context.Context, name string, kubeconfig bool, q Request) (View, error) {
-	f, err := m.runner.Find(ctx, name)
-	switch {
-	case err != nil:
-		return View{}, err
-	case kubeconfig && f.Installed:
-		return View{}, Taken(name)
-	case !kubeconfig && !f.Installed:
-		return View{}, event.NewFault(event.ClassUsage, "manager.nothing-to-import", nil, "cluster", name)
-	}
-	c, err := m.add(Record{Name: name, Wanted: q.Wanted, Kubeconfig: kubeconfig, Created: m.clock.Now(), Seen: f.Run})
-	if err != nil {
-		return View{}, err
-	}
-	return c.act(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		err := q.ready(c.rec)
-		if err == nil { // unavailable until it has answered once
-			err = c.apply(ctx, state.DoInit, func(r *Record) { r.Unavailable = true })
-		}
-		if err != nil {
-			m.drop(c)
-			if kubeconfig {
-				c.removed()
-			}
-			return err
-		}
-		c.connect()
-		return nil
-	})
 }
 
 // halt ends a run: after its running steps, and if that takes too long at once.

@@ -157,6 +157,48 @@ func TestNames(t *testing.T) {
 	})
 }
 
+// A scan that comes between the name of a new cluster and its record leaves both to who asked for them, whatever runs
+// of that name there are: old ones, or one that somebody begins in that moment.
+func TestAScanOfANewName(t *testing.T) {
+	nothing := func() {}
+	story(t, func(t *testing.T, b *bench) { // the runs of a cluster that was deleted
+		b.running("one")
+		b.operation("one", Delete)
+		b.world.Newest("one").Finish(nil)
+		b.is("one", "")
+		if err := b.CreateScanned(t.Context(), "one", nothing); err != nil {
+			t.Fatal(err)
+		}
+		b.is("one", state.Creating)
+	})
+	story(t, func(t *testing.T, b *bench) { // the command line is faster
+		line := func() { b.world.Begin("one", Create) }
+		if err := b.CreateScanned(t.Context(), "one", line); code(err) != "lock.cluster-held" {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		b.is("one", state.Creating)
+		if v, _ := b.Cluster("one"); !v.Operation.Found {
+			t.Errorf("%+v", v.Operation)
+		}
+		b.world.Newest("one").Finish(nil)
+		b.is("one", state.Running)
+	})
+	story(t, func(t *testing.T, b *bench) { // an import
+		b.running("one")
+		if _, err := b.Forget(t.Context(), "one", Request{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.ImportScanned(t.Context(), "one", func() { b.world.Begin("one", Update) }); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		b.is("one", state.Updating)
+		b.world.Newest("one").Finish(nil)
+		b.is("one", state.Running)
+	})
+}
+
 func second(_ View, err error) error { return err }
 
 // Running and Unreachable follow the API server, after two answers that do not come and within 30 seconds.
