@@ -140,14 +140,15 @@ func (c *cluster) write(ctx context.Context, next state.State, edit func(*Record
 	for i := range changes {
 		changes[i].Revision, changes[i].Reason = rec.Revision, c.reason(next, rec)
 	}
-	if err := c.m.store.Save(ctx, rec, c.rec.Revision, changes...); err != nil {
+	err := c.save(rec, func() error { return c.m.store.Save(ctx, rec, c.rec.Revision, changes...) })
+	if err != nil {
 		return err
 	}
 	if c.rec = rec; next != c.state {
 		c.state, c.since, c.failed = next, c.m.clock.Now(), 0
 	}
 	c.show()
-	c.m.changed(changes)
+	c.m.changed()
 	return nil
 }
 
@@ -398,14 +399,19 @@ func (c *cluster) remove(ctx context.Context, e state.Event) error {
 	}
 	ch := Change{At: c.m.clock.Now(), Cluster: c.name, Event: e, From: c.state, To: state.Destroy,
 		Revision: c.rec.Revision, Broadcast: "deleted"}
-	if err := c.m.store.Delete(ctx, c.name, c.rec.Revision, until, ch); err != nil {
-		return err
+	err := c.save(Record{}, func() error { return c.m.store.Delete(ctx, c.name, c.rec.Revision, until, ch) })
+	if err == nil {
+		c.deleted()
 	}
+	return err
+}
+
+// deleted is what follows when the record is no more.
+func (c *cluster) deleted() {
 	c.state, c.gone = state.Destroy, true
 	c.show()
 	c.m.forget(c)
-	c.m.changed([]Change{ch})
-	return nil
+	c.m.changed()
 }
 
 // cancel cancels what goes on. The cluster is unavailable when that has ended, and not before.

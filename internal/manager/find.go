@@ -79,7 +79,7 @@ func (m *Manager) adopt(ctx context.Context, f Found) error {
 	}
 	return c.do(ctx, func(ctx context.Context) error {
 		err := c.load(ctx, f)
-		if err != nil {
+		if err != nil && c.rec.Revision == 0 {
 			m.drop(c)
 		}
 		return err
@@ -263,14 +263,15 @@ func (c *cluster) imported(ctx context.Context, q Request) (View, error) {
 		if err == nil { // unavailable until it has answered once
 			err = c.apply(ctx, state.DoInit, func(r *Record) { r.Unavailable = true })
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+			c.connect()
+		case c.rec.Revision > 0: // it was written before
+		case c.rec.Kubeconfig:
+			c.untold()
+		default:
 			c.m.drop(c)
-			if c.rec.Kubeconfig {
-				c.removed()
-			}
-			return err
 		}
-		c.connect()
-		return nil
+		return err
 	})
 }

@@ -47,13 +47,15 @@ type Manager struct {
 
 	mu       sync.Mutex // of the fields below; never held while anything is waited for
 	clusters map[string]*cluster
-	news     chan struct{} // closed when there are new changes
+	news     chan struct{}      // closed when there are new changes
+	doubtful map[string]*Record // by cluster: what was perhaps written
 }
 
 // New loads the clusters and begins to look after them. Close ends that, and no run.
 func New(ctx context.Context, o Options) (*Manager, error) {
 	m := &Manager{store: o.Store, runner: o.Runner, clock: o.Clock, report: o.Report,
-		clusters: map[string]*cluster{}, news: make(chan struct{}), tidied: map[string]string{}}
+		clusters: map[string]*cluster{}, news: make(chan struct{}), tidied: map[string]string{},
+		doubtful: map[string]*Record{}}
 	if m.report == nil {
 		m.report = func(string, error) {}
 	}
@@ -147,7 +149,7 @@ func (m *Manager) drop(c *cluster) {
 	m.forget(c)
 }
 
-func (m *Manager) changed([]Change) {
+func (m *Manager) changed() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	close(m.news)
@@ -266,9 +268,8 @@ func (c *cluster) create(ctx context.Context, q Request) (View, error) {
 		if err == nil {
 			err = c.begin(ctx, state.Create, q.operation(Create), nil)
 		}
-		if err != nil {
-			c.m.drop(c)
-			c.removed()
+		if err != nil && c.rec.Revision == 0 {
+			c.untold()
 		}
 		return err
 	})

@@ -192,6 +192,13 @@ func (w *World) Newest(cluster string) *Run {
 	return nil
 }
 
+// Runs are the runs of a cluster that ever began, in their order.
+func (w *World) Runs(cluster string) []*Run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.site(cluster).runs)
+}
+
 // Loud is the newest run of a cluster that is not quiet, nil if there is none.
 func (w *World) Loud(cluster string) *Run {
 	w.mu.Lock()
@@ -333,10 +340,10 @@ type Memory struct {
 	forgotten map[string]string
 	changes   []manager.Change
 	health    map[string][]manager.Health
-	// Writes counts those that were asked for. From the one with the number Break on all fail; Torn: that one is done
-	// all the same, and nobody hears of it.
+	// Writes counts those that were asked for. From the one with the number Break on all fail, and nothing can be read;
+	// Torn: that one is done all the same, and nobody hears of it; Brief: only that one fails.
 	Writes, Break int
-	Torn          bool
+	Torn, Brief   bool
 }
 
 // ErrBroken is what a broken store says.
@@ -352,7 +359,7 @@ func (s *Memory) Repair() {
 func (s *Memory) write(do func()) error {
 	s.Writes++
 	switch {
-	case s.Break == 0 || s.Writes < s.Break:
+	case s.Break == 0 || s.Writes < s.Break || s.Brief && s.Writes > s.Break:
 		do()
 		return nil
 	case s.Torn && s.Writes == s.Break:
@@ -365,6 +372,9 @@ func (s *Memory) write(do func()) error {
 func (s *Memory) Load(context.Context) ([]manager.Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.Break > 0 && s.Writes >= s.Break && !s.Brief {
+		return nil, ErrBroken
+	}
 	var out []manager.Record
 	for _, r := range s.records {
 		out = append(out, r)
