@@ -1,7 +1,10 @@
 package state
 
 import (
+	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -71,6 +74,31 @@ func TestTheExtensionStandsApart(t *testing.T) {
 				t.Errorf("%s in %s: %s and %s", e, s, one, both)
 			}
 		}
+	}
+}
+
+// The decision has a table of the extension. It has every transition of the code in its order, and then the one event
+// that leads nowhere.
+func TestTheExtensionIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/decisions/0039-a-server-on-the-state-directory.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, x := range Extension() {
+		var from []string
+		for _, s := range x.From {
+			from = append(from, string(s))
+		}
+		want = append(want, string(x.Event)+" | "+strings.Join(from, ", ")+" | "+string(x.To))
+	}
+	want = append(want, string(DeleteCompleted)+" | "+string(Destroy)+" | none")
+	row := regexp.MustCompile("(?m)^\\| `(\\w+)` (\\| [\\w, ]+ \\| \\w+) \\| [^|]+ \\|$")
+	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+		got = append(got, m[1]+" "+m[2])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the decision has\n%s\nand the code\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
