@@ -44,6 +44,8 @@ func (s *site) raw(text string) answer {
 	body, _ := io.ReadAll(res.Body)
 	a := answer{status: res.StatusCode, header: res.Header, text: string(body)}
 	_ = json.Unmarshal(body, &a.body)
+	method, path, _ := strings.Cut(strings.SplitN(text, " HTTP/", 2)[0], " ")
+	s.keeps(method, path, a.status, a.header, body)
 	return a
 }
 

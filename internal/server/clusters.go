@@ -71,8 +71,10 @@ func (s *Server) clusters(api huma.API) {
 		s.list)
 	add(s, api, route[createInput]{op("create-cluster", "POST", "/clusters", "Create a cluster", 202),
 		access.Administer, nil}, s.create, func(i *createInput) (string, string) { return i.Body.Name, "" })
-	add(s, api, route[importInput]{op("import-cluster", "POST", "/clusters:import", "Import a cluster", 202),
-		access.Administer, nil}, s.take, func(i *importInput) (string, string) { return i.Body.Name, "" })
+	take := op("import-cluster", "POST", "/clusters:import", "Import a cluster", 202)
+	take.Errors = []int{http.StatusNotFound} // the state directory does not have it
+	add(s, api, route[importInput]{take, access.Administer, nil}, s.take,
+		func(i *importInput) (string, string) { return i.Body.Name, "" })
 	add(s, api, route[InCluster]{op("get-cluster", "GET", "/clusters/{cluster}", "Get a cluster", 200), access.View,
 		(*InCluster).name}, func(ctx context.Context, _ access.Caller, in *InCluster) (*shown, error) {
 		v, err := s.Manager.Cluster(in.Cluster)

@@ -39,7 +39,7 @@ type issueInput struct {
 func (s *Server) kubeconfigs(api huma.API) {
 	op := func(id, method, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: "/clusters/{cluster}/kubeconfig", Summary: summary,
-			Tags: []string{"kubeconfig"}}
+			Tags: []string{"kubeconfig"}, Responses: kubeconfigOnly()}
 	}
 	add(s, api, route[InCluster]{op("get-admin-kubeconfig", "GET", "Get the administrator's kubeconfig"),
 		access.Administer, (*InCluster).name}, s.adminKubeconfig)

@@ -73,7 +73,7 @@ type StatusNode struct {
 func (s *Server) life(api huma.API) {
 	op := func(id, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: "GET", Path: "/clusters/{cluster}/" + path, Summary: summary,
-			Tags: []string{"inspection"}}
+			Errors: []int{http.StatusConflict}, Tags: []string{"inspection"}} // no run has begun to install it
 	}
 	add(s, api, route[certificatesInput]{op("list-certificates", "certificates",
 		"List the certificates, with their ends"), access.View,

@@ -198,12 +198,21 @@ func (g *guarded) tried(method, path, body string, headers ...string) (int, stri
 		g.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if res.StatusCode < 300 {
+	kind := res.Header.Get("Content-Type")
+	if kind == "application/jsonl" || kind == "text/event-stream" { // it would have no end
+		g.keeps(method, q.URL.EscapedPath(), res.StatusCode, res.Header, nil)
 		return res.StatusCode, ""
 	}
 	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.keeps(method, q.URL.EscapedPath(), res.StatusCode, res.Header, text)
+	if res.StatusCode < 300 {
+		return res.StatusCode, ""
+	}
 	p := struct{ Code string }{}
-	if err != nil || json.Unmarshal(text, &p) != nil || p.Code == "" {
+	if json.Unmarshal(text, &p) != nil || p.Code == "" {
 		g.t.Errorf("%s %s: %d is no problem: %s", method, path, res.StatusCode, text)
 	}
 	return res.StatusCode, p.Code

@@ -99,16 +99,20 @@ func (s *Server) runs(api huma.API) {
 		func(i *runsInput) string { return i.Cluster }}, s.listRuns)
 	add(s, api, route[InRun]{op("get-run", "GET", of+"/{run}", "Get a run"), access.View,
 		func(i *InRun) string { return i.Cluster }}, s.getRun)
-	add(s, api, route[eventsInput]{op("follow-run", "GET", of+"/{run}/events",
-		"Follow a run: server-sent events, a WebSocket, or lines of JSON"), access.View,
-		func(i *eventsInput) string { return i.Cluster }}, s.follow)
+	stream := func(o huma.Operation, line string) huma.Operation {
+		o.Responses, o.Errors = streamed(line), []int{http.StatusBadRequest} // a WebSocket that is none
+		return o
+	}
+	add(s, api, route[eventsInput]{stream(op("follow-run", "GET", of+"/{run}/events",
+		"Follow a run: server-sent events, a WebSocket, or lines of JSON"), "an event of its log, with its number as seq"),
+		access.View, func(i *eventsInput) string { return i.Cluster }}, s.follow)
 	add(s, api, route[decisionInput]{op("decide", "POST", of+"/{run}/decisions", "Decide about a step that failed"),
 		access.Operate, func(i *decisionInput) string { return i.Cluster }}, s.decide,
 		func(i *decisionInput) (string, string) {
 			return "", i.Body.Decision + " " + i.Body.Step + " in " + i.Run
 		})
-	add(s, api, route[changesInput]{op("follow-clusters", "GET", "/events", "Follow the states of the clusters"),
-		access.Enter, nil}, s.changes)
+	add(s, api, route[changesInput]{stream(op("follow-clusters", "GET", "/events",
+		"Follow the states of the clusters"), changeOf(api)), access.Enter, nil}, s.changes)
 }
 
 func (s *Server) showRun(ctx context.Context, r request.Run) Run {

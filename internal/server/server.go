@@ -75,6 +75,7 @@ func New(o Options) http.Handler {
 	if o.More != nil {
 		o.More(api)
 	}
+	document(api.OpenAPI())
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })

@@ -23,6 +23,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
+	"github.com/eggo-k8s/eggo/internal/problem/problemtest"
 )
 
 // rights has users by the token that they send; each is something on every cluster, or on one.
@@ -70,6 +71,7 @@ type site struct {
 	root    string // the state directory
 	bundles string
 	m       *manager.Manager
+	promise func() (*problemtest.Contract, error)
 }
 
 func begin(t *testing.T, change ...func(*Options)) *site {
@@ -97,6 +99,7 @@ func beginOn(t *testing.T, store manager.Store, change ...func(*Options)) *site 
 		f(&o)
 	}
 	s.handler = New(o)
+	s.promise = promised(s.handler)
 	srv := httptest.NewServer(s.handler)
 	t.Cleanup(func() { m.Close(); srv.CloseClientConnections(); srv.Close() })
 	s.url = srv.URL
@@ -137,7 +140,29 @@ func (s *site) call(who, method, path, body string, headers ...string) answer {
 	}
 	a := answer{status: res.StatusCode, header: res.Header, text: string(text)}
 	_ = json.Unmarshal(text, &a.body)
+	s.keeps(method, q.URL.EscapedPath(), a.status, a.header, text)
 	return a
+}
+
+// promised reads the document of a server, once somebody asks.
+func promised(h http.Handler) func() (*problemtest.Contract, error) {
+	return sync.OnceValues(func() (*problemtest.Contract, error) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", Prefix+"/openapi.json", nil))
+		return problemtest.NewContract(w.Body.Bytes())
+	})
+}
+
+// keeps holds an answer against the document. Every answer of these tests is one that the document has.
+func (s *site) keeps(method, path string, status int, header http.Header, body []byte) {
+	s.t.Helper()
+	doc, err := s.promise()
+	if err == nil {
+		err = doc.Kept(method, path, problemtest.Answer{Status: status, Header: header, Body: body})
+	}
+	if err != nil {
+		s.t.Error(err)
+	}
 }
 
 func (s *site) want(a answer, status int, code string) answer {

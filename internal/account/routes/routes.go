@@ -27,35 +27,60 @@ type api struct {
 // Register adds the routes to an API; provider says that logins with an identity provider are possible.
 func Register(to huma.API, a *account.Accounts, provider bool) {
 	x := &api{a: a, with: provider}
-	open := func(id, method, path, text string) huma.Operation {
+	sessions(to.OpenAPI())
+	op := func(id, method, path, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: Base + path, Summary: text,
 			Tags: []string{"users"}}
+	}
+	open := func(id, method, path, text string) huma.Operation {
+		o := op(id, method, path, text)
+		o.Security = []map[string][]string{}
+		return o
+	}
+	person := func(id, method, path, text string) huma.Operation {
+		o := op(id, method, path, text)
+		o.Security = bySession()
+		return o
 	}
 	huma.Register(to, open("login-methods", http.MethodGet, "/login", "Which logins are possible"), handled(x.methods))
 	huma.Register(to, open("login", http.MethodPost, "/login", "Log in with a password"), handled(x.login))
 	huma.Register(to, open("setup", http.MethodPost, "/setup", "Create the first administrator"), handled(x.setup))
-	huma.Register(to, open("logout", http.MethodPost, "/logout", "End the session"), handled(x.logout))
-	huma.Register(to, open("get-me", http.MethodGet, "/me", "Who sends the request"), handled(x.me))
-	huma.Register(to, open("change-password", http.MethodPut, "/me/password", "Change one's own password"),
+	huma.Register(to, person("logout", http.MethodPost, "/logout", "End the session"), handled(x.logout))
+	huma.Register(to, op("get-me", http.MethodGet, "/me", "Who sends the request"), handled(x.me))
+	huma.Register(to, person("change-password", http.MethodPut, "/me/password", "Change one's own password"),
 		handled(x.changePassword))
-	huma.Register(to, open("list-users", http.MethodGet, "/users", "List users"), handled(x.users))
-	create := open("create-user", http.MethodPost, "/users", "Create a user")
+	huma.Register(to, op("list-users", http.MethodGet, "/users", "List users"), handled(x.users))
+	create := person("create-user", http.MethodPost, "/users", "Create a user")
 	create.DefaultStatus = http.StatusCreated
 	huma.Register(to, create, handled(x.createUser))
-	huma.Register(to, open("get-user", http.MethodGet, "/users/{user}", "Read a user"), handled(x.user))
-	huma.Register(to, open("update-user", http.MethodPatch, "/users/{user}", "Change roles, or disable a user"),
+	huma.Register(to, op("get-user", http.MethodGet, "/users/{user}", "Read a user"), handled(x.user))
+	huma.Register(to, person("update-user", http.MethodPatch, "/users/{user}", "Change roles, or disable a user"),
 		handled(x.updateUser))
-	huma.Register(to, open("delete-user", http.MethodDelete, "/users/{user}", "Delete a user"), handled(x.deleteUser))
-	huma.Register(to, open("reset-password", http.MethodPost, "/users/{user}/reset-password",
+	huma.Register(to, person("delete-user", http.MethodDelete, "/users/{user}", "Delete a user"),
+		handled(x.deleteUser))
+	huma.Register(to, person("reset-password", http.MethodPost, "/users/{user}/reset-password",
 		"Set a password that the user has to change"), handled(x.resetPassword))
-	huma.Register(to, open("list-tokens", http.MethodGet, "/tokens", "List API tokens"), handled(x.tokens))
-	create = open("create-token", http.MethodPost, "/tokens", "Create an API token")
+	huma.Register(to, op("list-tokens", http.MethodGet, "/tokens", "List API tokens"), handled(x.tokens))
+	create = person("create-token", http.MethodPost, "/tokens", "Create an API token")
 	create.DefaultStatus = http.StatusCreated
 	huma.Register(to, create, handled(x.createToken))
-	huma.Register(to, open("delete-token", http.MethodDelete, "/tokens/{token}", "Revoke an API token"),
+	huma.Register(to, op("delete-token", http.MethodDelete, "/tokens/{token}", "Revoke an API token"),
 		handled(x.deleteToken))
-	huma.Register(to, open("list-audit", http.MethodGet, "/audit", "Read the audit log"), handled(x.audit))
+	huma.Register(to, op("list-audit", http.MethodGet, "/audit", "Read the audit log"), handled(x.audit))
 }
+
+// sessions has a document say that a session is as good as an API token, which is all that it knows.
+func sessions(doc *huma.OpenAPI) {
+	if doc.Components.SecuritySchemes == nil {
+		doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{}
+	}
+	doc.Components.SecuritySchemes["session"] = &huma.SecurityScheme{Type: "apiKey", In: "cookie",
+		Name: account.Cookie}
+	doc.Security = append(doc.Security, bySession()...)
+}
+
+// bySession is the security of what a person does: an API token is refused.
+func bySession() []map[string][]string { return []map[string][]string{{"session": {}}} }
 
 // handled has errors said as problems.
 func handled[I, O any](do func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {

@@ -51,10 +51,25 @@ func newSite(t *testing.T) *site {
 	c.Transformers = append(c.Transformers, problem.Transform)
 	api := humago.New(mux, c)
 	routes.Register(api, a, false)
+	problem.Describe(api.OpenAPI())
 	h := a.Identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mux.ServeHTTP(w, r.WithContext(problem.Speaking(r.Context(), r.Header.Get("Accept-Language"))))
 	}))
 	return &site{a, h, api.OpenAPI()}
+}
+
+// promise is what the document says of the answers.
+func (s *site) promise(t *testing.T) *problemtest.Contract {
+	t.Helper()
+	text, err := json.Marshal(s.doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := problemtest.NewContract(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func (s *site) user(t *testing.T, name string, role access.Role) account.User {
@@ -72,6 +87,8 @@ type client struct {
 	http  *http.Client
 	url   string
 	token string
+
+	promise *problemtest.Contract
 }
 
 func (s *site) browser(t *testing.T) *client {
@@ -83,7 +100,7 @@ func (s *site) browser(t *testing.T) *client {
 	if c.Jar, err = cookiejar.New(nil); err != nil {
 		t.Fatal(err)
 	}
-	return &client{t: t, http: c, url: server.URL}
+	return &client{t: t, http: c, url: server.URL, promise: s.promise(t)}
 }
 
 // does sends a request, wants a status, and gives the body.
@@ -113,6 +130,10 @@ func (c *client) does(want int, method, path, body string) map[string]any {
 	}
 	if strings.Contains(string(text), good) || strings.Contains(string(text), "argon2") {
 		c.t.Errorf("%s %s: the answer has a password: %s", method, path, text)
+	}
+	if err := c.promise.Kept(method, r.URL.EscapedPath(), problemtest.Answer{Status: answer.StatusCode,
+		Header: answer.Header, Body: text}); err != nil {
+		c.t.Error(err)
 	}
 	out := map[string]any{}
 	_ = json.Unmarshal(text, &out) // none: nothing to compare
@@ -243,13 +264,9 @@ func TestRightsOfEveryRoute(t *testing.T) {
 		"update-user": "nnnnynn", "delete-user": "nnnnynn", "reset-password": "nnnnynn", "list-tokens": "nyyyyyy",
 		"create-token": "nyyyynn", "delete-token": "nyyyyyy", "list-audit": "nnnnyny",
 	}
-	n := 0
+	n, promise := 0, s.promise(t)
 	for path, item := range s.doc.Paths {
-		for method, op := range map[string]*huma.Operation{"GET": item.Get, "POST": item.Post, "PUT": item.Put,
-			"PATCH": item.Patch, "DELETE": item.Delete} {
-			if op == nil {
-				continue
-			}
+		for method, op := range problem.Operations(item) {
 			n++
 			want, ok := may[op.OperationID]
 			if !ok {
@@ -274,6 +291,10 @@ func TestRightsOfEveryRoute(t *testing.T) {
 				send[name](r)
 				w := httptest.NewRecorder()
 				s.handler.ServeHTTP(w, r)
+				if err := promise.Kept(method, path, problemtest.Answer{Status: w.Code, Header: w.Header(),
+					Body: w.Body.Bytes()}); err != nil {
+					t.Error(err)
+				}
 				p := problem.Problem{}
 				_ = json.Unmarshal(w.Body.Bytes(), &p)
 				refused := p.Code == "access.unauthenticated" || p.Code == "access.denied" ||
