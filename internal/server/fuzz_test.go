@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -44,7 +45,7 @@ func (nowhere) Dial(_ context.Context, n deploy.Node) (operation.Host, error) {
 func (nowhere) Close() error { return nil }
 
 // ground is what requests of all kinds are sent to: a directory with the cluster one, whose API server answers.
-type ground struct{ root, data, bundles string }
+type ground struct{ root, data, bundles, admin string }
 
 func newGround(t testing.TB) ground {
 	t.Helper()
@@ -52,14 +53,26 @@ func newGround(t testing.TB) ground {
 		_, _ = w.Write([]byte(`{"items":[{"metadata":{"name":"m1"}}]}`))
 	}))
 	t.Cleanup(api.Close)
-	g := ground{t.TempDir(), t.TempDir(), t.TempDir()}
+	g := ground{t.TempDir(), t.TempDir(), t.TempDir(), adminOf(api)}
+	g.installed(t)
+	return g
+}
+
+// installed has the files of the cluster in the state directory.
+func (g ground) installed(t testing.TB) {
+	t.Helper()
 	install(t, g.root)
-	if err := errors.Join(os.WriteFile(filepath.Join(g.root, "one", "admin.conf"), []byte(adminOf(api)), 0o600),
+	snapshots := filepath.Join(g.root, "one", "snapshots")
+	if err := errors.Join(os.WriteFile(filepath.Join(g.root, "one", "admin.conf"), []byte(g.admin), 0o600),
+		os.MkdirAll(snapshots, 0o700), os.WriteFile(filepath.Join(snapshots, "s.db"), []byte("no snapshot"), 0o600),
 		os.WriteFile(filepath.Join(g.bundles, "broken.tar.gz"), []byte("no bundle"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	return g
 }
+
+// adminOfNobody is a kubeconfig of a cluster that is not there.
+const adminOfNobody = `{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],
+	clusters: [{name: k, cluster: {server: "https://192.0.2.9:6443"}}], users: [{name: u, user: {token: t}}]}`
 
 // adminOf is an administrator's kubeconfig for an API server.
 func adminOf(api *httptest.Server) string {
@@ -69,10 +82,17 @@ func adminOf(api *httptest.Server) string {
 		users: [{name: u, user: {token: t}}]}`, api.URL, base64.StdEncoding.EncodeToString(ca))
 }
 
-// server gives a server on the ground, on which the cluster one is Running, and its document.
-func (g ground) server(t *testing.T) (http.Handler, *huma.OpenAPI) {
+// standing is a server on the ground.
+type standing struct {
+	http.Handler
+	doc *huma.OpenAPI
+	m   *manager.Manager
+}
+
+// server gives a server on the ground, on which the cluster one is Running. Its runs end well at once.
+func (g ground) server(t *testing.T) standing {
 	t.Helper()
-	store, world := &managertest.Memory{}, &managertest.World{}
+	store, world := &managertest.Memory{}, &managertest.World{Takes: time.Millisecond}
 	world.Install("one")
 	if err := store.Save(t.Context(), manager.Record{Name: "one", Revision: 1, Made: true,
 		Seen: world.Newest("one").ID()}, 0); err != nil {
@@ -88,11 +108,13 @@ func (g ground) server(t *testing.T) (http.Handler, *huma.OpenAPI) {
 	d := local.Deps(local.Options{Root: g.root})
 	d.Dialer, d.Clock = nowhere{}, operationtest.Swift{}
 	var doc *huma.OpenAPI
-	return New(Options{Manager: m, Version: "v1", Bundles: g.bundles, Keep: 14,
-		Access: &rights{roles: map[string]access.Role{"ann": access.Admin, "vera": access.Viewer}},
-		Runs:   runs.New(runs.Options{Root: g.root, Data: g.data}), Deps: func() operation.Deps { return d },
+	h := New(Options{Manager: m, Version: "v1", Bundles: g.bundles, Keep: 14,
+		Access: &rights{roles: map[string]access.Role{"ann": access.Admin, "otto": access.Operator,
+			"vera": access.Viewer}},
+		Runs: runs.New(runs.Options{Root: g.root, Data: g.data}), Deps: func() operation.Deps { return d },
 		Asker: func(secrets map[string]string) operation.Asker { return operation.Told{Secrets: secrets} },
-		More:  func(api huma.API) { doc = api.OpenAPI() }}), doc
+		More:  func(api huma.API) { doc = api.OpenAPI() }})
+	return standing{h, doc, m}
 }
 
 // until ends a request when its answer turns out to be a stream, which would have no end.
@@ -135,7 +157,7 @@ func FuzzRequests(f *testing.F) {
 		r.RemoteAddr = "192.0.2.1:1"
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		h, _ := g.server(t)
+		h := g.server(t)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(&until{w, cancel}, r.WithContext(ctx))
 		judge(t, line, w)
@@ -159,21 +181,37 @@ func judge(t *testing.T, what string, w *httptest.ResponseRecorder) {
 	}
 }
 
-// TestHostileRequests sends what nobody should send to every operation of the document.
+// TestHostileRequests sends what nobody should send to every operation of the document, about the cluster one and what
+// it has, and about what there is not.
 func TestHostileRequests(t *testing.T) {
 	g := newGround(t)
-	for seed, who := range []string{"ann", "vera", ""} {
-		h, doc := g.server(t)
+	known := map[string][]string{"cluster": {"one"}, "backup": {backupName}, "snapshot": {"s.db"}, "name": {"one", "two"},
+		"run":        {(&site{t: t, root: g.root}).ran("deploy", event.RunEnded{Outcome: event.OK})},
+		"on_failure": {"abort", "ask", "retry=2"}, "drain": {"5m"}, "soak": {"10m"}, "batch": {"1", "10%"},
+		"window": {"22:00-06:00"}, "bundles": {filepath.Join(g.bundles, "broken.tar.gz"), "/srv/bundle.tar.gz"},
+		"address": {"192.0.2.1", "192.0.2.2", "192.0.2.3"}, "roles": {"worker", "controlplane", "etcd"},
+		"server_address": {"192.0.2.250"}, "domain": {"cluster.local"}, "user": {"root"}, "machines": {"keep", "clean"},
+		"after": {"one", "0"}, "passphrase": {"a long passphrase"}, "kubeconfig": {adminOfNobody}}
+	for seed, who := range []string{"ann", "otto", "vera", ""} {
+		h := g.server(t)
+		ready := func() { // a request may have deleted the cluster, or another one may be there
+			v, err := h.m.Cluster("one")
+			if err != nil || v.State != "Running" || v.Operation != nil || len(h.m.Clusters()) > 1 {
+				h.m.Close()
+				g.installed(t)
+				h = g.server(t)
+			}
+		}
 		bounded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithCancel(r.Context())
 			defer cancel()
 			h.ServeHTTP(&until{w, cancel}, r.WithContext(ctx))
 		})
-		problemtest.Hostile(t, bounded, doc, uint64(seed), 12, func(r *http.Request) {
+		problemtest.World{Handler: bounded, Doc: h.doc, Known: known, Ready: ready, Sign: func(r *http.Request) {
 			if who != "" {
 				r.Header.Set("Authorization", "Bearer "+who)
 			}
-		})
+		}}.Hostile(t, uint64(seed), 12)
 	}
 }
 

@@ -317,7 +317,27 @@ func TestHostileRequestsAreAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed, before := range []func(*http.Request){
+	known := map[string][]string{"user": {"ann", "ANN"}, "token": {""}, "name": {"ann", "bob", "eve"},
+		"password": {good, "another good password"}, "role": {"viewer", "operator", "admin"}}
+	ready := func() { // the requests before may have removed them
+		if _, err := s.accounts.Find(t.Context(), "ann"); err != nil {
+			s.user(t, "ann", access.Operator)
+		}
+		own, err := s.accounts.Tokens(t.Context(), session.User.ID, "", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(own) == 0 {
+			one, _, err := s.accounts.NewToken(t.Context(), session.User.ID, account.Token{Name: "t",
+				Role: access.Viewer, Ends: time.Now().Add(time.Hour)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			own = append(own, one)
+		}
+		known["token"] = []string{own[0].ID}
+	}
+	for seed, sign := range []func(*http.Request){
 		func(r *http.Request) {
 			if !strings.HasSuffix(r.URL.Path, "/logout") { // it would be the end of this
 				r.AddCookie(s.accounts.CookieOf(session))
@@ -325,7 +345,8 @@ func TestHostileRequestsAreAnswered(t *testing.T) {
 		},
 		func(*http.Request) {},
 	} {
-		problemtest.Hostile(t, s.handler, s.doc, uint64(seed), 60, before)
+		problemtest.World{Handler: s.handler, Doc: s.doc, Known: known, Ready: ready, Sign: sign}.Hostile(t,
+			uint64(seed), 60)
 	}
 	if _, err := s.accounts.Users(t.Context(), "", 1000); err != nil {
 		t.Error(err)

@@ -16,50 +16,89 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/eggo-k8s/eggo/internal/problem"
 )
 
-// Hostile sends requests to each operation of a document: bodies and parameters of its schemas, and such as have other
-// types, sizes and characters. The seed makes them the same each time. Before may add credentials.
-func Hostile(t *testing.T, h http.Handler, doc *huma.OpenAPI, seed uint64, each int, before func(*http.Request)) {
+// World is what hostile requests are sent to.
+type World struct {
+	Handler http.Handler
+	Doc     *huma.OpenAPI
+	// Known are values that mean something, by the names of parameters and fields: what exists, and what is valid. Most
+	// requests have them, so that they come further than to "there is none".
+	Known map[string][]string
+	// Ready is called before each request, and sees to it that what is known is there; nil: nothing.
+	Ready func()
+	// Sign adds credentials to a request.
+	Sign func(*http.Request)
+}
+
+// Hostile sends requests to each operation of the document: bodies and parameters of its schemas, and such as have
+// other types, sizes and characters. The seed makes them the same each time. Every answer is one that the document
+// promises, and none is an error of the server.
+func (w World) Hostile(t *testing.T, seed uint64, each int) {
 	t.Helper()
-	g := &generator{rand.New(rand.NewPCG(seed, 1)), doc}
-	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
-		for method, op := range operations(doc.Paths[path]) {
-			if op == nil {
-				continue
-			}
+	text, err := json.Marshal(w.Doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	promise, err := NewContract(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), doc: w.Doc, known: w.Known}
+	for _, path := range slices.Sorted(maps.Keys(w.Doc.Paths)) {
+		all := problem.Operations(w.Doc.Paths[path])
+		for _, method := range slices.Sorted(maps.Keys(all)) {
 			for range each {
-				r, text := g.request(method, path, op)
-				before(r)
-				w := httptest.NewRecorder()
-				h.ServeHTTP(w, r)
-				if w.Code >= http.StatusInternalServerError {
-					t.Errorf("%s %s: %d %s\n%.500s", method, r.URL, w.Code, w.Body, text)
+				if w.Ready != nil {
+					w.Ready()
 				}
-				// the mux says so itself
-				unknown := w.Code == http.StatusNotFound || w.Code == http.StatusMethodNotAllowed
-				if w.Code >= http.StatusBadRequest && !unknown && !json.Valid(w.Body.Bytes()) {
-					t.Errorf("%s %s: %d is no problem: %.200s", method, r.URL, w.Code, w.Body)
+				r, text := g.request(method, path, all[method])
+				w.Sign(r)
+				is := httptest.NewRecorder()
+				w.Handler.ServeHTTP(is, r)
+				if is.Code >= http.StatusInternalServerError {
+					t.Errorf("%s %s: %d %s\n%.500s", method, r.URL, is.Code, is.Body, text)
+				}
+				if kind := is.Header().Get("Content-Type"); is.Code == http.StatusNotFound &&
+					strings.HasPrefix(kind, "text/plain") {
+					continue // a mux that has nothing else says so itself
+				}
+				if err := promise.Kept(method, r.URL.EscapedPath(), Answer{is.Code, is.Header(),
+					is.Body.Bytes()}); err != nil {
+					t.Errorf("%v\n%.500s", err, text)
 				}
 			}
 		}
 	}
 }
 
-func operations(p *huma.PathItem) map[string]*huma.Operation {
-	return map[string]*huma.Operation{http.MethodGet: p.Get, http.MethodPost: p.Post, http.MethodPut: p.Put,
-		http.MethodPatch: p.Patch, http.MethodDelete: p.Delete}
-}
-
 type generator struct {
 	*rand.Rand
-	doc *huma.OpenAPI
+	doc   *huma.OpenAPI
+	known map[string][]string
+	tame  bool // the body is one of its schema, with little besides what it has to have
+}
+
+// valid is a known value of a parameter or a field, most of the time.
+func (g *generator) valid(name string) (string, bool) {
+	list := g.known[name]
+	if len(list) == 0 || !g.tame && g.IntN(5) == 0 {
+		return "", false
+	}
+	return g.pick(list...), true
 }
 
 func (g *generator) request(method, path string, op *huma.Operation) (*http.Request, string) {
-	path = regexp.MustCompile(`\{[^}]*\}`).ReplaceAllStringFunc(path, func(string) string {
+	g.tame = false
+	path = regexp.MustCompile(`\{[^}]*\}`).ReplaceAllStringFunc(path, func(name string) string {
+		if text, is := g.valid(strings.Trim(name, "{}")); is {
+			return url.PathEscape(text)
+		}
 		return url.PathEscape(g.text())
 	})
 	query := url.Values{}
@@ -69,7 +108,7 @@ func (g *generator) request(method, path string, op *huma.Operation) (*http.Requ
 		}
 	}
 	text := ""
-	if op.RequestBody != nil {
+	if g.tame = g.IntN(2) == 0; op.RequestBody != nil {
 		for _, m := range op.RequestBody.Content {
 			text = g.body(m.Schema)
 		}
@@ -81,12 +120,12 @@ func (g *generator) request(method, path string, op *huma.Operation) (*http.Requ
 	r.URL, r.RequestURI = u, u.RequestURI()
 	r.ContentLength = int64(len(text))
 	r.Header.Set("Accept-Language", g.pick("zh", "en", "zh;q=x,,;", g.text()))
-	if g.IntN(8) > 0 {
+	if g.tame || g.IntN(8) > 0 {
 		r.Header.Set("Content-Type", "application/json")
 	} else {
 		r.Header.Set("Content-Type", g.pick("text/xml", "application/cbor", "application/json; charset=x", ";", "*/*"))
 	}
-	if g.IntN(4) == 0 {
+	if !g.tame && g.IntN(4) == 0 {
 		r.Header.Set("If-Match", g.pick(`"1"`, "*", `W/"`, "0", g.text()))
 	}
 	if g.IntN(4) == 0 {
@@ -96,7 +135,7 @@ func (g *generator) request(method, path string, op *huma.Operation) (*http.Requ
 }
 
 func (g *generator) body(s *huma.Schema) string {
-	if g.IntN(10) == 0 {
+	if !g.tame && g.IntN(10) == 0 {
 		return g.pick("", "{", "null", "[]", "\x00", `{"a":`+strings.Repeat("[", 5000), strings.Repeat(`{"a":`, 5000),
 			`"`+strings.Repeat("x", 100_000)+`"`, "{\"name\":\"\xff\"}", `{"name":"a","name":"b"}`, "1e999", "-0")
 	}
@@ -114,26 +153,27 @@ func (g *generator) value(s *huma.Schema, depth int) any {
 	if s != nil && s.Ref != "" {
 		s = g.doc.Components.Schemas.SchemaFromRef(s.Ref)
 	}
-	if s == nil || depth > 6 || g.IntN(12) == 0 {
+	if s == nil || depth > 6 || !g.tame && g.IntN(12) == 0 {
 		return g.pickAny(nil, true, -1, 1<<60, 0.5, g.text(), []any{}, map[string]any{"a": []any{nil}})
 	}
-	if len(s.Enum) > 0 && g.IntN(3) > 0 {
+	if len(s.Enum) > 0 && (g.tame || g.IntN(3) > 0) {
 		return s.Enum[g.IntN(len(s.Enum))]
 	}
 	switch s.Type {
 	case huma.TypeObject:
 		out := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-			if g.IntN(6) > 0 {
-				out[name] = g.value(s.Properties[name], depth+1)
+			if g.tame && !slices.Contains(s.Required, name) && g.IntN(3) > 0 || !g.tame && g.IntN(6) == 0 {
+				continue
 			}
+			out[name] = g.field(name, s.Properties[name], depth+1)
 		}
 		if values, ok := s.AdditionalProperties.(*huma.Schema); ok {
 			for range g.IntN(3) {
 				out[g.text()] = g.value(values, depth+1)
 			}
 		}
-		if g.IntN(10) == 0 {
+		if !g.tame && g.IntN(10) == 0 {
 			out[g.text()] = nil
 		}
 		return out
@@ -144,14 +184,61 @@ func (g *generator) value(s *huma.Schema, depth int) any {
 		}
 		return out
 	case huma.TypeInteger, huma.TypeNumber:
+		if g.tame {
+			return g.within(s)
+		}
 		return g.pickAny(0, 1, -1, 500, 501, 1<<31, -(1 << 62), 1.5)
 	case huma.TypeBoolean:
 		return g.IntN(2) == 0
+	}
+	if g.tame && s.Format == "" {
+		return g.short(s)
+	}
+	if s.Format == "date-time" && g.tame {
+		return "2027-01-02T03:04:05Z"
 	}
 	if s.Format == "date-time" && g.IntN(3) > 0 {
 		return g.pick("2027-01-02T03:04:05Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "yesterday")
 	}
 	return g.text()
+}
+
+// field is the value of a field, or of each element of one that is a list.
+func (g *generator) field(name string, s *huma.Schema, depth int) any {
+	if s.Type != huma.TypeString && (s.Type != huma.TypeArray || s.Items == nil || s.Items.Type != huma.TypeString) {
+		return g.value(s, depth)
+	}
+	text, is := g.valid(name)
+	switch {
+	case !is:
+		return g.value(s, depth)
+	case s.Type == huma.TypeArray:
+		return []any{text}
+	}
+	return text
+}
+
+// within is a number that a schema allows.
+func (g *generator) within(s *huma.Schema) int {
+	low, high := 0, 3
+	if s.Minimum != nil {
+		low = int(*s.Minimum)
+	}
+	if high = max(high, low); s.Maximum != nil {
+		high = int(*s.Maximum)
+	}
+	return low + g.IntN(high-low+1)
+}
+
+// short is a text of a length that a schema allows, and of any content.
+func (g *generator) short(s *huma.Schema) string {
+	for {
+		text := g.text()
+		n := utf8.RuneCountInString(text)
+		if (s.MinLength == nil || n >= *s.MinLength) && (s.MaxLength == nil || n <= *s.MaxLength) {
+			return text
+		}
+	}
 }
 
 func (g *generator) pick(from ...string) string { return from[g.IntN(len(from))] }
