@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -77,6 +78,15 @@ func New(ctx context.Context, o Options) (*Manager, error) {
 func (m *Manager) Close() {
 	m.end()
 	m.all.Wait()
+}
+
+// Ready says whether the manager works: New has read the clusters, Close was not called, and the store answers.
+func (m *Manager) Ready(ctx context.Context) error {
+	if err := m.life.Err(); err != nil {
+		return err
+	}
+	_, err := m.store.Changes(ctx, math.MaxInt64, 1)
+	return err
 }
 
 func (m *Manager) every(d time.Duration, do func() error) {

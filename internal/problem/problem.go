@@ -159,6 +159,7 @@ func statuses() map[string]int {
 		"manager.unreachable":       http.StatusServiceUnavailable,
 		"api.no-route":              http.StatusNotFound,
 		"page.no-node":              http.StatusNotFound,
+		"api.not-ready":             http.StatusServiceUnavailable,
 		"api.no-backup":             http.StatusNotFound,
 		"api.no-snapshot":           http.StatusNotFound,
 	}

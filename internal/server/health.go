@@ -2,12 +2,15 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/problem"
 )
 
 // Health is what a cluster was from a time on.
@@ -52,4 +55,19 @@ func (s *Server) health(ctx context.Context, _ access.Caller, in *healthInput) (
 		out.Body.Health = append(out.Body.Health, Health{h.At, string(h.State), faultOf(ctx, h.Reason)})
 	}
 	return out, nil
+}
+
+// readyIn is how long the database may take to answer.
+const readyIn = 5 * time.Second
+
+// ready says whether requests can be answered: the manager has read its clusters and works, and its database answers.
+// Who asks may be anybody, and learns no more than the code of what is wrong.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyIn)
+	defer cancel()
+	if err := s.Manager.Ready(ctx); err != nil {
+		problem.Write(w, r, event.NewFault(event.ClassFailed, "api.not-ready", nil, "code", event.AsFault(err).Code))
+		return
+	}
+	_, _ = w.Write([]byte("ok\n"))
 }

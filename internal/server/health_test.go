@@ -62,3 +62,25 @@ func TestTheHistoryOfACluster(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A server whose database fails answers, and says that it is not ready; so does one whose manager has ended.
+func TestReady(t *testing.T) {
+	g := beginGuarded(t)
+	ready := func(status int, code string) {
+		t.Helper()
+		g.want(g.call("", "GET", "/healthz", ""), 200, "")
+		g.want(g.call("", "GET", "/readyz", ""), status, code)
+	}
+	ready(200, "")
+	if err := g.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ready(503, "api.not-ready")
+	if a := g.call("", "GET", "/readyz", "", "Accept-Language", "zh"); !strings.Contains(a.text, "服务器尚未就绪") ||
+		strings.Contains(a.text, "server.db") {
+		t.Error(a.text)
+	}
+	s := begin(t)
+	s.m.Close()
+	s.want(s.call("", "GET", "/readyz", ""), 503, "api.not-ready")
+}
