@@ -48,7 +48,7 @@ func byKubeadm(t *testing.T) (*fakes, Deps) {
 	place("w1", "/etc/kubernetes/pki/ca.crt", read(filepath.Join(pki, "ca.crt")))
 	const made = "../phases/takeover/testdata/"
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-		place("m1", "/etc/kubernetes/manifests/"+name+".yaml", read(made+name+".yaml"))
+		place("m1", "/etc/kubernetes/manifests/"+name+".yaml", ofLab(read(made+name+".yaml")))
 	}
 	secret := func(name string) string {
 		return base64.StdEncoding.EncodeToString([]byte(read(filepath.Join(pki, name))))
@@ -76,6 +76,9 @@ func byKubeadm(t *testing.T) (*fakes, Deps) {
 	return f, d
 }
 
+// ofLab has the networks that the simulated cluster has.
+func ofLab(text string) string { return strings.ReplaceAll(text, "10.244.0.0/16", "10.200.0.0/16") }
+
 // objects are those of the cluster that kubeadm has made.
 func objects(lab *phasestest.Lab, read func(string) string, made string) {
 	const system = "/api/v1/namespaces/kube-system/"
@@ -88,8 +91,7 @@ func objects(lab *phasestest.Lab, read func(string) string, made string) {
 		lab.API.Add(path+name, o)
 	}
 	for name, data := range map[string]m{
-		"kubeadm-config": {"ClusterConfiguration": strings.NewReplacer("10.244.0.0/16", "10.200.0.0/16").Replace(
-			read(made + "kubeadm-config.yaml"))},
+		"kubeadm-config": {"ClusterConfiguration": ofLab(read(made + "kubeadm-config.yaml"))},
 		"kube-proxy":     {"config.conf": read(made + "kube-proxy.yaml")},
 		"kubelet-config": {"kubelet": read(made + "kubelet-config.yaml")},
 		"coredns":        {"Corefile": read(made + "Corefile")},

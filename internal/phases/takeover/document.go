@@ -78,25 +78,29 @@ type own struct {
 
 // networks are what kubeadm-config says of the cluster.
 type networks struct {
-	Pods, Services, Domain, Endpoint, Version string
-	SANs                                      []string
-	ExternalEtcd                              bool
+	Pods, Services, Domain, Endpoint, Version, Name string
+	SANs                                            []string
+	ExternalEtcd                                    bool
 }
 
 func (t *taking) networks() networks {
 	var c struct {
-		ControlPlaneEndpoint, KubernetesVersion string
-		Networking                              struct{ DNSDomain, PodSubnet, ServiceSubnet string }
-		APIServer                               struct{ CertSANs []string }
-		Etcd                                    struct{ External *struct{ Endpoints []string } }
+		ControlPlaneEndpoint, KubernetesVersion, ClusterName string
+
+		Networking struct{ DNSDomain, PodSubnet, ServiceSubnet string }
+		APIServer  struct{ CertSANs []string }
+		Etcd       struct{ External *struct{ Endpoints []string } }
 	}
 	if kyaml.Unmarshal([]byte(t.Config), &c) != nil {
 		return networks{}
 	}
 	n := networks{c.Networking.PodSubnet, c.Networking.ServiceSubnet, c.Networking.DNSDomain, c.ControlPlaneEndpoint,
-		c.KubernetesVersion, c.APIServer.CertSANs, c.Etcd.External != nil}
-	if n.Domain == "" {
-		n.Domain = "cluster.local"
+		c.KubernetesVersion, c.ClusterName, c.APIServer.CertSANs, c.Etcd.External != nil}
+	for value, usual := range map[*string]string{&n.Domain: "cluster.local", &n.Services: "10.96.0.0/12",
+		&n.Name: "kubernetes"} {
+		if *value == "" {
+			*value = usual
+		}
 	}
 	return n
 }
@@ -153,12 +157,7 @@ const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 func (t *taking) machines(d *document) {
 	for _, n := range t.Nodes {
 		name := event.Clean(n.Name)
-		m := machine{Name: name, Port: t.want.Port, Arch: n.Status.NodeInfo.Architecture}
-		for _, a := range n.Status.Addresses {
-			if a.Type == corev1.NodeInternalIP && m.IP == "" {
-				m.IP = a.Address
-			}
-		}
+		m := machine{Name: name, IP: internalIP(n), Port: t.want.Port, Arch: n.Status.NodeInfo.Architecture}
 		if m.IP == "" {
 			t.refuse("", "import.no-address", "node", name)
 		}

@@ -96,10 +96,9 @@ func (t *taking) pod(s Server, component string) (map[string]string, *corev1.Pod
 // own are the flags that are not as kubeadm sets them.
 func (t *taking) own(node, component string, flags map[string]string) map[string]string {
 	out := map[string]string{}
-	made := t.made(component)
 	for _, name := range sorted(flags) {
 		value := flags[name]
-		if usual, is := made[name]; is && (len(usual) == 0 || slices.Contains(usual, value)) {
+		if t.isMade(node, component, name, value) {
 			continue
 		}
 		if component == apiServer && name == EncryptionFlag {
@@ -122,60 +121,6 @@ func nameOf(component, flag string) string {
 		return flag
 	}
 	return "ETCD_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_"))
-}
-
-// made are the flags that kubeadm sets, with the values that it gives them; none: whatever it is, Eggo has the same
-// from elsewhere.
-func (t *taking) made(component string) map[string][]string {
-	d := t.networks()
-	out := map[string][]string{}
-	any := func(names ...string) {
-		for _, n := range names {
-			out["--"+n] = nil
-		}
-	}
-	switch component {
-	case apiServer:
-		any("advertise-address", "client-ca-file", "etcd-cafile", "etcd-certfile", "etcd-keyfile",
-			"kubelet-client-certificate", "kubelet-client-key", "proxy-client-cert-file", "proxy-client-key-file",
-			"requestheader-client-ca-file", "service-account-key-file", "service-account-signing-key-file",
-			"service-cluster-ip-range", "tls-cert-file", "tls-private-key-file", "etcd-servers")
-		out["--allow-privileged"], out["--enable-bootstrap-token-auth"] = []string{"true"}, []string{"true"}
-		out["--authorization-mode"], out["--secure-port"] = []string{"Node,RBAC"}, []string{"6443"}
-		out["--enable-admission-plugins"] = []string{"NodeRestriction"}
-		out["--kubelet-preferred-address-types"] = []string{"InternalIP,ExternalIP,Hostname"}
-		out["--requestheader-allowed-names"] = []string{"front-proxy-client"}
-		out["--requestheader-extra-headers-prefix"] = []string{"X-Remote-Extra-"}
-		out["--requestheader-group-headers"] = []string{"X-Remote-Group"}
-		out["--requestheader-username-headers"] = []string{"X-Remote-User"}
-		out["--service-account-issuer"] = []string{"https://kubernetes.default.svc." + d.Domain}
-	case controller:
-		any("authentication-kubeconfig", "authorization-kubeconfig", "kubeconfig", "client-ca-file", "cluster-cidr",
-			"cluster-signing-cert-file", "cluster-signing-key-file", "requestheader-client-ca-file", "root-ca-file",
-			"service-account-private-key-file", "service-cluster-ip-range", "cluster-name")
-		for _, name := range []string{"allocate-node-cidrs", "leader-elect", "use-service-account-credentials"} {
-			out["--"+name] = []string{"true"}
-		}
-		out["--bind-address"] = []string{"127.0.0.1"}
-		out["--controllers"] = []string{"*,bootstrapsigner,tokencleaner"}
-	case scheduler:
-		any("authentication-kubeconfig", "authorization-kubeconfig", "kubeconfig")
-		out["--bind-address"], out["--leader-elect"] = []string{"127.0.0.1"}, []string{"true"}
-	case etcd:
-		any("advertise-client-urls", "cert-file", "initial-advertise-peer-urls", "initial-cluster",
-			"initial-cluster-state", "key-file", "listen-client-urls", "listen-metrics-urls", "listen-peer-urls",
-			"name", "peer-cert-file", "peer-key-file", "peer-trusted-ca-file", "trusted-ca-file")
-		for _, name := range []string{"client-cert-auth", "peer-client-cert-auth",
-			"experimental-initial-corrupt-check"} {
-			out["--"+name] = []string{"true"}
-		}
-		out["--data-dir"] = []string{"/var/lib/etcd"}
-		out["--feature-gates"] = []string{"InitialCorruptCheck=true"}
-		out["--snapshot-count"] = []string{"10000"}
-		out["--watch-progress-notify-interval"] = []string{"5s"}
-		out["--experimental-watch-progress-notify-interval"] = []string{"5s"}
-	}
-	return out
 }
 
 // volumes refuses what the pod sees of the node and would not see any more: beside kubeadm's own, Eggo mounts what

@@ -12,10 +12,7 @@ import (
 )
 
 // proxy keeps what differs from kube-proxy's defaults, where a flag stands for it; the rest is named.
-func (t *taking) proxy(d *document) {
-	if d == nil {
-		return
-	}
+func (t *taking) proxy() {
 	var c map[string]any
 	if yaml.Unmarshal([]byte(t.Proxy), &c) != nil || c["kind"] != "KubeProxyConfiguration" {
 		t.warn("", "import.no-proxy")

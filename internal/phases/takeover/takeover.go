@@ -83,8 +83,10 @@ type taking struct {
 func (c *Cluster) Take(w Wanted) *Taken {
 	t := &taking{Cluster: c, want: w, extra: map[string]map[string]string{}}
 	d := t.document()
-	t.manifests()
-	t.proxy(d)
+	if d != nil {
+		t.manifests()
+		t.proxy()
+	}
 	t.kubelet()
 	files := t.pki()
 	return &Taken{Text: t.render(d), PKI: files, Findings: t.out}

@@ -49,6 +49,18 @@ func server(t *testing.T, name string) Server {
 	return s
 }
 
+// second is a cluster with another control plane, which kubeadm join has made.
+func second(t *testing.T) *Cluster {
+	t.Helper()
+	c := cluster(t)
+	c.Nodes = append(c.Nodes, aNode("m2", "192.0.2.12", true))
+	c.Servers = append(c.Servers, server(t, "m2"))
+	for name, data := range c.Servers[1].Manifests {
+		c.Servers[1].Manifests[name] = []byte(onM2(string(data)))
+	}
+	return c
+}
+
 func aNode(name, ip string, master bool) corev1.Node {
 	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{},
 		Annotations: map[string]string{
@@ -144,7 +156,8 @@ func TestWhatDiffersIsKeptNamedOrRefused(t *testing.T) {
 		"external etcd": {config1("local:\n    dataDir: /var/lib/etcd",
 			"external:\n    endpoints: [https://x:2379]"),
 			"error import.external-etcd", ""},
-		"two address families": {config1("10.244.0.0/16", "10.244.0.0/16,fd00::/64"), "error import.dual-stack", ""},
+		"two address families": {config1("10.244.0.0/16", "10.244.0.0/16,fd00::/64"),
+			"error import.dual-stack, error import.flag", ""},
 		"no network of pods":   {config1("podSubnet: 10.244.0.0/16", "podSubnet: \"\""), "error import.no-pods", ""},
 		"more names": {config1("apiServer: {}", "apiServer: {certSANs: [api.example.com, 192.0.2.99]}"),
 			"", "dnsnames:\n    - api.example.com\n  ips:\n    - 192.0.2.99"},
@@ -214,9 +227,7 @@ func TestWhatDiffersIsKeptNamedOrRefused(t *testing.T) {
 
 // Control planes have the same flags and the same keys.
 func TestControlPlanesAreAlike(t *testing.T) {
-	c := cluster(t)
-	c.Nodes = append(c.Nodes, aNode("m2", "192.0.2.12", true))
-	c.Servers = append(c.Servers, server(t, "m2"))
+	c := second(t)
 	if got := found(c.Take(wanted())); got != "" {
 		t.Error(got)
 	}
