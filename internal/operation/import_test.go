@@ -92,7 +92,7 @@ func objects(lab *phasestest.Lab, read func(string) string, made string) {
 	}
 	for name, data := range map[string]m{
 		"kubeadm-config": {"ClusterConfiguration": ofLab(read(made + "kubeadm-config.yaml"))},
-		"kube-proxy":     {"config.conf": read(made + "kube-proxy.yaml")},
+		"kube-proxy":     {"config.conf": ofLab(read(made + "kube-proxy.yaml"))},
 		"kubelet-config": {"kubelet": read(made + "kubelet-config.yaml")},
 		"coredns":        {"Corefile": read(made + "Corefile")},
 	} {
