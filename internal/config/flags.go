@@ -33,10 +33,8 @@ func checkEtcd(name string) (code string, args []string) {
 		return "", nil
 	}
 	var known []string
-	for line := range strings.Lines(etcdText) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
-			known = append(known, "ETCD_"+strings.ToUpper(strings.ReplaceAll(line, "-", "_")))
-		}
+	for _, flag := range etcdFlags() {
+		known = append(known, "ETCD_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_")))
 	}
 	if slices.Contains(known, name) {
 		return "", nil
@@ -45,6 +43,27 @@ func checkEtcd(name string) (code string, args []string) {
 		return "config.flag-misspelt", []string{"like", like}
 	}
 	return "config.etcd-unknown", nil
+}
+
+// etcdFlags are the flags of etcd.
+func etcdFlags() []string {
+	var out []string
+	for line := range strings.Lines(etcdText) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// EtcdFlag is the flag of etcd that a variable of its environment stands for; "" for a variable that is no flag, as
+// ETCD_UNSUPPORTED_ARCH.
+func EtcdFlag(variable string) string {
+	name, ok := strings.CutPrefix(variable, "ETCD_")
+	if name = strings.ReplaceAll(strings.ToLower(name), "_", "-"); !ok || !slices.Contains(etcdFlags(), name) {
+		return ""
+	}
+	return name
 }
 
 // flagInfo is a flag of a component: the kind of its value (b bool, i integer, d duration, s other) and the minors that

@@ -128,9 +128,8 @@ func nameOf(component, flag string) string {
 func (t *taking) volumes(node, component string, p *corev1.Pod, own map[string]string) {
 	named := map[string]bool{}
 	for name, value := range own {
-		named[value] = true
-		if strings.HasSuffix(name, "-log-path") {
-			named[path.Dir(value)] = true
+		for _, at := range config.FlagPaths(component, strings.TrimPrefix(name, "--"), value) {
+			named[at.Path] = true
 		}
 	}
 	mounts := map[string]string{}

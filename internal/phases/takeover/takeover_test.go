@@ -119,6 +119,14 @@ func with(component, old, fresh string) func(*Cluster) {
 	}
 }
 
+func both(changes ...func(*Cluster)) func(*Cluster) {
+	return func(c *Cluster) {
+		for _, change := range changes {
+			change(c)
+		}
+	}
+}
+
 // What differs from what kubeadm makes is kept, named or refused.
 func TestWhatDiffersIsKeptNamedOrRefused(t *testing.T) {
 	const flag = "    - --allow-privileged=true\n"
@@ -144,6 +152,16 @@ func TestWhatDiffersIsKeptNamedOrRefused(t *testing.T) {
 		"no manifest": {func(c *Cluster) { delete(c.Servers[0].Manifests, "etcd.yaml") },
 			"error import.no-manifest", ""},
 		"something else": {with(scheduler, "- kube-scheduler\n", "- sh\n"), "error import.manifest", ""},
+		"a volume of two files": {both(with(scheduler, "    - --leader-elect=true\n",
+			"    - --leader-elect=true\n    - --tls-sni-cert-key=/srv/a.crt,/srv/a.key\n"),
+			with(scheduler, "  volumes:\n", "  volumes:\n  - {name: a, hostPath: {path: /srv/a.crt}}\n"),
+			with(scheduler, "    volumeMounts:\n", "    volumeMounts:\n    - {name: a, mountPath: /srv/a.crt}\n")), "",
+			"--tls-sni-cert-key: /srv/a.crt,/srv/a.key"},
+		"a volume that a flag seems to name": {both(with(scheduler, "    - --leader-elect=true\n",
+			"    - --leader-elect=true\n    - --authorization-always-allow-paths=/srv\n"),
+			with(scheduler, "  volumes:\n", "  volumes:\n  - {name: a, hostPath: {path: /srv}}\n"),
+			with(scheduler, "    volumeMounts:\n", "    volumeMounts:\n    - {name: a, mountPath: /srv}\n")),
+			"error import.volume", ""},
 		"a volume": {with(scheduler, "path: /etc/kubernetes/scheduler.conf", "path: /srv/x"),
 			"error import.volume", ""},
 		"a proxy": {with(controller, "    image:", "    env: [{name: HTTP_PROXY, value: x}]\n    image:"),

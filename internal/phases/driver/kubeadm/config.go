@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -66,20 +65,12 @@ func (r *Kubeadm) configuration(c driver.Component, n config.Node, revision stri
 	switch c {
 	case driver.Etcd:
 		repo, tag := config.SplitTag(image(r.BundleOf(n).Manifest(), c))
-		settings, others := map[string]string{}, map[string]string{}
-		for k, v := range r.services.EtcdSettings(n) {
-			if name, ok := strings.CutPrefix(k, "ETCD_"); ok {
-				settings[strings.ReplaceAll(strings.ToLower(name), "_", "-")] = v
-			} else {
-				others[k] = v
-			}
-		}
-		settings["data-dir"] = r.EtcdData(n.Name)
+		settings, others := r.etcdFlags(n)
 		part = doc{"dataDir": r.EtcdData(n.Name), "imageRepository": path.Dir(repo), "imageTag": tag,
 			"extraArgs": args(settings), "extraEnvs": append(args(others), env...)}
 		cluster["etcd"] = doc{"local": part}
 	default:
-		flags := r.services.Flags(c, n)
+		flags := r.flags(c, n)
 		part["extraArgs"], part["extraEnvs"] = args(flags), env
 		if v, err := r.volumes(c, n, flags); err != nil {
 			return nil, err
@@ -94,6 +85,30 @@ func (r *Kubeadm) configuration(c driver.Component, n config.Node, revision stri
 		initial["patches"] = doc{"directory": patches}
 	}
 	return documents(initial, cluster)
+}
+
+// flags are those of a component that is a pod.
+func (r *Kubeadm) flags(c driver.Component, n config.Node) map[string]string {
+	if c == driver.Etcd {
+		flags, _ := r.etcdFlags(n)
+		return flags
+	}
+	return r.services.Flags(c, n)
+}
+
+// etcdFlags are the settings of a member as flags, and those that are no flags but variables of the environment:
+// GOMAXPROCS, ETCD_UNSUPPORTED_ARCH.
+func (r *Kubeadm) etcdFlags(n config.Node) (flags, env map[string]string) {
+	flags, env = map[string]string{}, map[string]string{}
+	for k, v := range r.services.EtcdSettings(n) {
+		if name := config.EtcdFlag(k); name != "" {
+			flags[name] = v
+		} else {
+			env[k] = v
+		}
+	}
+	flags["data-dir"] = r.EtcdData(n.Name)
+	return flags, env
 }
 
 // initial says which node it is.
@@ -112,48 +127,6 @@ func (r *Kubeadm) cluster(n config.Node) doc {
 		"imageRepository": path.Dir(repo),
 		"networking": doc{"dnsDomain": r.Cluster.DNSDomain, "podSubnet": r.Cluster.PodCIDR.String(),
 			"serviceSubnet": r.Cluster.ServiceCIDR.String()}}
-}
-
-// volume is a place of the node that a static pod sees at the same path.
-type volume struct {
-	Name      string `json:"name"`
-	HostPath  string `json:"hostPath"`
-	MountPath string `json:"mountPath"`
-	ReadOnly  bool   `json:"readOnly,omitempty"`
-	PathType  string `json:"pathType"`
-}
-
-// volumes are the places that the flags name and kubeadm does not mount by itself: files that are read, and the
-// directories that are written to.
-func (r *Kubeadm) volumes(c driver.Component, n config.Node, flags map[string]string) ([]volume, error) {
-	files, err := r.services.Files(c, n)
-	if err != nil {
-		return nil, err
-	}
-	there := map[string]bool{kubeDir + "/controller-manager.conf": true, kubeDir + "/scheduler.conf": true}
-	var out []volume
-	add := func(at, kind string, readOnly bool) {
-		if path.IsAbs(at) && !strings.HasPrefix(at, pkiDir+"/") && !there[at] {
-			there[at] = true
-			out = append(out, volume{Name: "eggo-" + strings.NewReplacer("/", "-", ".", "-", "_", "-").
-				Replace(strings.ToLower(strings.Trim(path.Base(at), "/"))), HostPath: at, MountPath: at,
-				ReadOnly: readOnly, PathType: kind})
-		}
-	}
-	for _, f := range files {
-		add(f.Path, "File", true)
-	}
-	for _, name := range slices.Sorted(maps.Keys(flags)) {
-		switch v := flags[name]; {
-		case strings.HasSuffix(name, "-log-path"):
-			add(path.Dir(v), "DirectoryOrCreate", false)
-		case strings.HasSuffix(name, "-dir"):
-			add(v, "DirectoryOrCreate", false)
-		case path.IsAbs(v):
-			add(v, "File", true)
-		}
-	}
-	return out, nil
 }
 
 // documents renders documents one after another, keys sorted.

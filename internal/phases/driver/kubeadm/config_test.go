@@ -20,7 +20,7 @@ import (
 func TestConfigurationIsThatOfDeployYAML(t *testing.T) {
 	r := made(t, "dns-domain: c.example\nconfig-extra-args:\n"+
 		"- {name: kube-apiserver, extra-args: {--audit-policy-file: /etc/audit.yaml, --audit-log-path: /var/log/k/a.log}}\n"+
-		"- {name: etcd, extra-args: {ETCD_SNAPSHOT_COUNT: 7, GOGC: 50}}\n")
+		"- {name: etcd, extra-args: {ETCD_SNAPSHOT_COUNT: 7, GOGC: 50, ETCD_UNSUPPORTED_ARCH: arm64}}\n")
 	n := r.named("m1")
 	for c, want := range map[driver.Component][]string{
 		driver.APIServer: {"name: audit-policy-file", "value: /etc/audit.yaml", "hostPath: /etc/audit.yaml",
@@ -29,6 +29,7 @@ func TestConfigurationIsThatOfDeployYAML(t *testing.T) {
 			"value: https://192.0.2.11:2379,https://192.0.2.31:2379", "dnsDomain: c.example",
 			"imageRepository: registry.example.com/k8s", "kubernetesVersion: v1.34.2", "value: abc"},
 		driver.Etcd: {"- name: snapshot-count\n      value: \"7\"", "name: GOGC", "imageTag: 3.6.5-0",
+			"    extraEnvs:\n    - name: ETCD_UNSUPPORTED_ARCH\n      value: arm64\n    - name: GOGC\n",
 			"dataDir: /var/lib/etcd/default.etcd"},
 		driver.ControllerManager: {"controllerManager:", "name: cluster-signing-cert-file"},
 		driver.Scheduler:         {"scheduler:", "name: leader-elect"},

@@ -76,8 +76,11 @@ func (r *Kubeadm) pod(c driver.Component, n config.Node, nd *node.Node) (*pod, e
 		layout.SecretFile(pkiDir+"/front-proxy-client.key", front.Key),
 	}
 	if c == driver.Etcd {
-		p.beside = append(p.beside, node.File{Path: patches + "/etcd1+strategic.json", Mode: 0o600,
-			Data: []byte(etcdShare)})
+		patch, err := r.etcdPatch(n)
+		if err != nil {
+			return nil, err
+		}
+		p.beside = append(p.beside, node.File{Path: patches + "/etcd1+strategic.json", Mode: 0o600, Data: patch})
 	}
 	return p, nil
 }
@@ -86,7 +89,28 @@ func (r *Kubeadm) pod(c driver.Component, n config.Node, nd *node.Node) (*pod, e
 // for the API server and 100m for etcd, and a member that gets too little of it loses the lead and with it the writes
 // of all. A service of the binary driver gets as much as any other. It is no part of the revision, so that members that
 // run are not restarted for it.
-const etcdShare = `{"spec":{"containers":[{"name":"etcd","resources":{"requests":{"cpu":"250m"}}}]}}` + "\n"
+const etcdShare = "250m"
+
+// etcdPatch is what kubeadm's manifest of etcd gets on top: its share, and the places that its flags name, for which
+// kubeadm's configuration of etcd has no field.
+func (r *Kubeadm) etcdPatch(n config.Node) ([]byte, error) {
+	places, err := r.volumes(driver.Etcd, n, r.flags(driver.Etcd, n))
+	if err != nil {
+		return nil, err
+	}
+	container := doc{"name": string(driver.Etcd), "resources": doc{"requests": doc{"cpu": etcdShare}}}
+	spec := doc{"containers": []doc{container}}
+	if len(places) > 0 {
+		var volumes, seen []doc
+		for _, v := range places {
+			volumes = append(volumes, doc{"name": v.Name, "hostPath": doc{"path": v.HostPath, "type": v.PathType}})
+			seen = append(seen, doc{"name": v.Name, "mountPath": v.MountPath, "readOnly": v.ReadOnly})
+		}
+		container["volumeMounts"], spec["volumes"] = seen, volumes
+	}
+	text, err := json.Marshal(doc{"spec": spec})
+	return append(text, '\n'), err
+}
 
 // Check implements start.Part.
 func (p *pod) Check(ctx context.Context) error {
