@@ -125,7 +125,8 @@ func (l *loader) checkDriver() {
 			strconv.Itoa(l.where("eggo.driver").line))
 	}
 	for _, e := range l.c.ExtraArgs {
-		if e.Component == "kube-apiserver" && e.Args["--anonymous-auth"] == "false" {
+		value, given := e.Args["--anonymous-auth"]
+		if on, err := strconv.ParseBool(value); e.Component == "kube-apiserver" && given && err == nil && !on {
 			l.errAt(l.where("config-extra-args"), "config-extra-args", "config.kubeadm-anonymous", "line",
 				strconv.Itoa(l.where("eggo.driver").line))
 		}

@@ -137,6 +137,12 @@ func rulesOfTheManual() []ruleCase {
 		{"6 probes of kubeadm", "", "config-extra-args:\n" +
 			"- {name: kube-apiserver, extra-args: {--anonymous-auth: 'false'}}\n" +
 			"eggo: {driver: kubeadm}\n", "config.kubeadm-anonymous", "config-extra-args", isError},
+		{"6 probes of kubeadm, spelt otherwise", "", "config-extra-args:\n" +
+			"- {name: kube-apiserver, extra-args: {--anonymous-auth: F}}\n" +
+			"eggo: {driver: kubeadm}\n", "config.kubeadm-anonymous", "config-extra-args", isError},
+		{"6 probes of kubeadm, as a number", "", "config-extra-args:\n" +
+			"- {name: kube-apiserver, extra-args: [--anonymous-auth=0]}\n" +
+			"eggo: {driver: kubeadm}\n", "config.kubeadm-anonymous", "config-extra-args", isError},
 		{"6 package type", "", "pacakges: {etcd: [{name: etcd, type: snap}]}\n", "config.choice",
 			"pacakges.etcd[0].type", isError},
 		{"6 plugin", "", "network: {plugin: ../../x}\n", "config.choice", "network.plugin", isError},
