@@ -436,6 +436,8 @@ func (c *cluster) cancel(ctx context.Context) error {
 		r.Unavailable = true
 		if r.Operation != nil {
 			r.Operation.Canceling = true
+		} else { // also after a restart: the connecting has no run whose end would say so
+			r.Fault = c.canceled()
 		}
 	})
 	if err == nil {

@@ -173,6 +173,37 @@ func TestQuietWhileConnecting(t *testing.T) {
 	})
 }
 
+// A backup that fails says nothing of an import that was not answered yet, and a cancel of it is not lost.
+func TestAnImportThatWasNotAnswered(t *testing.T) {
+	story(t, func(t *testing.T, b *bench) {
+		b.world.Install("one")
+		b.world.Down("one", broken())
+		if _, err := b.Import(t.Context(), "one", false, Request{}); err != nil {
+			t.Fatal(err)
+		}
+		b.world.Begin("one", Backup)
+		time.Sleep(3 * time.Second)
+		b.Close()
+		b.world.Newest("one").Finish(broken())
+		b.start()
+		b.restart()
+		b.is("one", state.Connecting)
+		b.store.Repair()
+		b.store.Break = 2 // the cancel is written, and that the connecting has ended is not
+		if _, err := b.Cancel(t.Context(), "one", Request{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		b.Close()
+		b.store.Repair()
+		b.start()
+		b.is("one", state.Unavailable)
+		if v, _ := b.Cluster("one"); v.Fault == nil || v.Fault.Code != "manager.canceled" {
+			t.Errorf("%+v", v.Fault)
+		}
+	})
+}
+
 // While the API server does not answer, the cluster can be restored, deleted and forgotten.
 func TestConnectingIsNoDeadEnd(t *testing.T) {
 	for k, want := range map[Kind]state.State{Restore: state.Updating, Delete: state.Destroy} {

@@ -216,7 +216,7 @@ func (c *cluster) resolveQuiet(ctx context.Context, out Outcome) error {
 	}
 	err := c.apply(ctx, e, func(r *Record) {
 		r.Last, r.Operation, r.Seen = cloned(r.Operation), nil, max(r.Seen, o.After, o.Run(), c.newest)
-		if e == state.DoInit {
+		if e == state.DoInit && !r.Unavailable { // of an import that was not answered yet it says nothing
 			r.Fault = out.Fault
 		}
 	})
