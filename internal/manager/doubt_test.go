@@ -27,9 +27,6 @@ func (b *bench) kinds(name string) (out []Kind) {
 	return out
 }
 
-// torn has the next write but n done and reported as failed, and nothing written or read after it.
-func (b *bench) torn(n int) { b.store.Repair(); b.store.Break, b.store.Torn = 1+n, true }
-
 // mend makes the store whole again, a moment later.
 func (b *bench) mend() { time.Sleep(time.Second); b.store.Repair() }
 
@@ -65,7 +62,7 @@ func TestAnEndThatNobodyHeardOf(t *testing.T) {
 	story(t, func(t *testing.T, b *bench) {
 		b.running("one")
 		b.operation("one", Update)
-		b.torn(0)
+		b.store.Tear()
 		b.world.Newest("one").Finish(nil)
 		time.Sleep(time.Minute)
 		b.is("one", state.Updating)
@@ -73,7 +70,7 @@ func TestAnEndThatNobodyHeardOf(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		b.is("one", state.Running)
 		b.operation("one", Delete)
-		b.torn(0)
+		b.store.Tear()
 		b.world.Newest("one").Finish(nil)
 		time.Sleep(time.Minute)
 		b.is("one", state.Destroy)
@@ -93,7 +90,7 @@ func TestABeginningThatNobodyHeardOf(t *testing.T) {
 		ctx := t.Context()
 		b.running("one")
 		for range 2 {
-			b.torn(0)
+			b.store.Tear()
 			if _, err := b.Begin(ctx, "one", Update, Request{}); code(err) != "internal" {
 				t.Error(err)
 			}
@@ -125,7 +122,7 @@ func TestABeginningThatNobodyHeardOf(t *testing.T) {
 func TestANameThatNobodyHeardOf(t *testing.T) {
 	story(t, func(t *testing.T, b *bench) {
 		ctx := t.Context()
-		b.torn(0)
+		b.store.Tear()
 		if _, err := b.Create(ctx, "one", Request{}); code(err) != "internal" || len(b.world.Tidied()) > 0 {
 			t.Error(err, b.world.Tidied())
 		}
@@ -141,7 +138,7 @@ func TestANameThatNobodyHeardOf(t *testing.T) {
 		synctest.Wait()
 		b.world.Newest("one").Finish(nil)
 		b.is("one", state.Running)
-		b.torn(0)
+		b.store.Tear()
 		if _, err := b.Import(ctx, "far", true, Request{}); code(err) != "internal" {
 			t.Error(err)
 		}
@@ -153,7 +150,7 @@ func TestANameThatNobodyHeardOf(t *testing.T) {
 	})
 	story(t, func(t *testing.T, b *bench) { // the command line's
 		b.world.Install("two")
-		b.torn(0)
+		b.store.Tear()
 		time.Sleep(10 * time.Second)
 		b.mend()
 		time.Sleep(3 * time.Second)
@@ -174,7 +171,7 @@ func TestACancelThatNobodyHeardOf(t *testing.T) {
 	story(t, func(t *testing.T, b *bench) {
 		b.running("one")
 		b.operation("one", Update)
-		b.torn(0)
+		b.store.Tear()
 		if _, err := b.Cancel(t.Context(), "one", Request{}); code(err) != "internal" {
 			t.Error(err)
 		}
@@ -194,7 +191,7 @@ func TestACancelThatNobodyHeardOf(t *testing.T) {
 	story(t, func(t *testing.T, b *bench) { // its run ends before anybody asks again
 		b.running("one")
 		b.operation("one", Renew)
-		b.torn(0)
+		b.store.Tear()
 		_, _ = b.Cancel(t.Context(), "one", Request{})
 		b.mend()
 		b.world.Newest("one").Finish(nil)
@@ -211,7 +208,7 @@ func TestACancelThatNobodyHeardOf(t *testing.T) {
 		if _, err := b.Begin(t.Context(), "one", Renew, Request{}); err != nil {
 			t.Fatal(err)
 		}
-		b.torn(0)
+		b.store.Tear()
 		_, _ = b.Cancel(t.Context(), "one", Request{})
 		b.mend()
 		close(b.world.Hold) // the run is to be written down, and what was written is found
@@ -230,7 +227,7 @@ func TestADeletionThatNobodyHeardOf(t *testing.T) {
 	} {
 		story(t, func(t *testing.T, b *bench) {
 			b.running("one")
-			b.torn(0)
+			b.store.Tear()
 			if _, err := b.Forget(t.Context(), "one", Request{}); code(err) != "internal" {
 				t.Error(err)
 			}

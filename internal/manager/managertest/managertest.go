@@ -356,6 +356,13 @@ func (s *Memory) Repair() {
 	s.Writes, s.Break = 0, 0
 }
 
+// Tear breaks the store with the next write, which is done all the same.
+func (s *Memory) Tear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Writes, s.Break, s.Torn = 0, 1, true
+}
+
 func (s *Memory) write(do func()) error {
 	s.Writes++
 	switch {
