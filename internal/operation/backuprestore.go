@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/backup"
@@ -34,39 +35,63 @@ func RestoreBackup(
 	ctx context.Context, q request.BackupRestore, d Deps, confirm func(context.Context, BackupContent) error,
 	progress func(done, total int64),
 ) (request.Request, error) {
+	next, _, err := restore(ctx, q, d, confirm, progress)
+	return next, err
+}
+
+// RestoreOnto is RestoreBackup onto new machines, for who may not come to the deploy that it is for: undo brings back
+// what it has set aside of the cluster, unless somebody has begun with it since. If it fails it has done so.
+func RestoreOnto(
+	ctx context.Context, q request.BackupRestore, d Deps, progress func(done, total int64),
+) (undo func(context.Context) error, err error) {
+	_, r, err := restore(ctx, q, d, nil, progress)
+	if r == nil {
+		return nil, err
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.undo(context.WithoutCancel(ctx)))
+	}
+	return r.undo, nil
+}
+
+// restore is RestoreBackup, and gives what was done for it: nil if nothing was.
+func restore(
+	ctx context.Context, q request.BackupRestore, d Deps, confirm func(context.Context, BackupContent) error,
+	progress func(done, total int64),
+) (request.Request, *restoring, error) {
 	if q.FilesOnly && q.Source.File != "" {
-		return nil, event.NewFault(event.ClassUsage, "backup.files-only", nil)
+		return nil, nil, event.NewFault(event.ClassUsage, "backup.files-only", nil)
 	}
 	o, remove, err := open(ctx, q.File, q.Key, d, progress)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer remove()
 	r := &restoring{opened: o, deps: d, request: q}
 	if err := r.check(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if confirm != nil {
 		if err := confirm(ctx, BackupContent{o.manifest, o.snapshot, r.nodes}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	files, err := d.Store.Open(ctx, o.manifest.Cluster)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer files.Close()
 	me := d.Who
 	me.Verb, me.Since = "backup restore", d.clock().Now()
 	lock, err := files.Journal().Lock(me)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var next request.Request
 	if err = r.check(ctx); err == nil { // somebody else may have worked on it while it was confirmed
 		next, err = r.place(ctx, files)
 	}
-	return next, errors.Join(err, lock.Unlock())
+	return next, r, errors.Join(err, lock.Unlock())
 }
 
 // restoring is a restore that was checked.
@@ -76,6 +101,51 @@ type restoring struct {
 	request request.BackupRestore
 	nodes   []config.Node
 	there   bool // the control host has the cluster
+	// aside is where placeSeed has set aside what the cluster was; "": nothing.
+	aside string
+}
+
+// undo brings back what placeSeed has set aside.
+func (r *restoring) undo(ctx context.Context) error {
+	if r.aside == "" {
+		return nil
+	}
+	files, err := r.deps.Store.Open(ctx, r.manifest.Cluster)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	me := r.deps.Who
+	me.Verb, me.Since = "backup restore", r.deps.clock().Now()
+	lock, err := files.Journal().Lock(me)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.bringBack(ctx, files), lock.Unlock())
+}
+
+func (r *restoring) bringBack(ctx context.Context, files Files) error {
+	if _, _, err := files.Config(); !errors.Is(err, fs.ErrNotExist) { // a deploy has begun
+		return err
+	}
+	if err := env.ForgetUnderWay(files.Dir(), env.SeedName); err != nil {
+		return err
+	}
+	for _, name := range slices.Backward(ofMachines()) { // what says that the cluster is there comes last
+		if err := move(filepath.Join(r.aside, name), filepath.Join(files.Dir(), name)); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(r.aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return persist(ctx, files, env.KeptKnownHosts, env.KeptAdminConf, env.KeptConfig, env.KeptSeed)
+}
+
+// ofMachines are the files in a cluster's directory that are about the machines that it has.
+func ofMachines() []string {
+	return []string{backup.Config, backup.KnownHosts, backup.AdminConf, env.UpgradeName, env.FormerName,
+		env.FormerDNSName, env.SeedName, "restore.json"}
 }
 
 // check refuses what cannot be restored here.
@@ -247,8 +317,8 @@ func (r *restoring) placeSeed(ctx context.Context, files Files) error {
 		return nil
 	}
 	aside := filepath.Join(files.Dir(), "replaced-"+r.deps.clock().Now().UTC().Format("20060102T150405.000000000Z"))
-	for _, name := range []string{backup.Config, backup.KnownHosts, backup.AdminConf, env.UpgradeName, env.FormerName,
-		env.FormerDNSName, env.SeedName, "restore.json"} {
+	r.aside = aside
+	for _, name := range ofMachines() {
 		if err := move(filepath.Join(files.Dir(), name), filepath.Join(aside, name)); err != nil {
 			return err
 		}

@@ -255,22 +255,28 @@ func (s *Server) restoreOnto(
 		return nil, err
 	}
 	w := wanted(v.Record)
-	return s.begin(ctx, in.Cluster, manager.Restore, in.Matching, in.Body.RunOptions, &w,
+	var undo func(context.Context) error
+	out, err := s.begin(ctx, in.Cluster, manager.Restore, in.Matching, in.Body.RunOptions, &w,
 		func(p *runs.Parameters) error {
 			if err := s.moved(ctx, in, &w); err != nil {
 				return err
 			}
-			return s.opening(ctx, in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
+			return s.opening(ctx, in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) (err error) {
 				q := request.BackupRestore{Common: request.OfFile(s.Runs.File(in.Cluster)), File: file, Key: k}
-				_, err := operation.RestoreBackup(ctx, q, d, nil, func(int64, int64) {})
+				undo, err = operation.RestoreOnto(ctx, q, d, func(int64, int64) {})
 				p.Seeded = err == nil
 				return err
 			})
 		}, who, nil)
+	if err != nil && undo != nil { // it did not begin: the cluster is what it was
+		err = errors.Join(err, undo(context.WithoutCancel(ctx)))
+	}
+	return out, err
 }
 
 // moved has a cluster wanted on new machines, and writes the deploy.yaml that says so. A restore that was interrupted
-// has set the cluster's own one aside by now: what it wanted is in the record.
+// has set the cluster's own one aside by now: what it wanted is in the record or, if the server was killed before that
+// was written, in the file that this has written.
 func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Wanted) error {
 	m := in.Body.NewMachines
 	wrong := append(s.Rules.Update(nil, m.Nodes, w.Server), s.Rules.Balancer(m.Balancer, m.Nodes, w.Server)...)
@@ -289,7 +295,9 @@ func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Want
 	case errors.Is(err, fs.ErrNotExist) && w.Deploy != "":
 		text = []byte(w.Deploy)
 	case errors.Is(err, fs.ErrNotExist):
-		return event.NewFault(event.ClassLocked, "manager.no-config", nil, "cluster", in.Cluster)
+		if text, err = os.ReadFile(s.Runs.File(in.Cluster)); err != nil {
+			return event.NewFault(event.ClassLocked, "manager.no-config", nil, "cluster", in.Cluster)
+		}
 	case err != nil:
 		return err
 	}

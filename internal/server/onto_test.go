@@ -14,13 +14,23 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backup"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/managertest"
+	"github.com/eggo-k8s/eggo/internal/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
 // kept is a site with a cluster that has a backup, and the key of the backup.
 func kept(t *testing.T) (s *site, identity string) {
 	t.Helper()
-	s = begin(t)
+	return keptIn(t, &managertest.Memory{})
+}
+
+// keptIn is kept, with its record in a store.
+func keptIn(t *testing.T, store *managertest.Memory, change ...func(*Options)) (s *site, identity string) {
+	t.Helper()
+	s = beginOn(t, store, change...)
 	s.running()
 	s.installed()
 	id, err := age.GenerateX25519Identity()
@@ -194,4 +204,81 @@ func TestRestoresOntoNewMachinesThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.want(s.onto(with+ontoNew+`}`), 422, "backup.other-cluster")
+}
+
+// A restore that is refused when its data are in place already, for a typo, or because it cannot be written down, leaves
+// the cluster as it was: with its own deploy.yaml, and with nothing that a deploy would begin with.
+func TestARestoreOntoNewMachinesThatDoesNotBegin(t *testing.T) {
+	store := &managertest.Memory{}
+	s, identity := keptIn(t, store)
+	with := `{"identity":"` + identity + `",` + ontoNew
+	own := filepath.Join(s.root, "one", "deploy.yaml")
+	text, err := os.ReadFile(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := filepath.Join(s.root, "one", "known_hosts")
+	if err := os.WriteFile(known, []byte("192.0.2.1 ssh-ed25519 AAAA\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, try := range map[string]func(){
+		"a typo": func() { s.want(s.onto(with+`,"on_failure":"pray"}`), 422, "usage.on-failure") },
+		"a store that is full": func() {
+			store.Repair()
+			store.Break = 1
+			if a := s.onto(with + "}"); a.status < 500 {
+				t.Errorf("%d %s", a.status, a.text)
+			}
+			store.Repair()
+		},
+	} {
+		try()
+		now, err := os.ReadFile(own)
+		v, err2 := s.m.Cluster("one")
+		if err != nil || err2 != nil || string(now) != string(text) || s.there("seed.json") || !s.there("known_hosts") ||
+			v.State != "Running" || v.Operation != nil {
+			t.Errorf("%s: %v %v %v\n%s", what, v.State, err, err2, now)
+		}
+		if aside, _ := filepath.Glob(filepath.Join(s.root, "one", "replaced-*")); len(aside) > 0 {
+			t.Errorf("%s: %v is left", what, aside)
+		}
+	}
+	s.want(s.onto(with+"}"), 202, "")
+	if s.there("deploy.yaml") || !s.there("seed.json") {
+		t.Error("a restore that begins has not set the cluster aside")
+	}
+}
+
+// The server was killed when it had set the deploy.yaml of the cluster aside, and before it had written down that it
+// restores the cluster: the same request, sent again, restores it. So it is with a cluster that the command line made,
+// of which the record has nothing.
+func TestARestoreOntoNewMachinesAfterTheServerWasKilled(t *testing.T) {
+	killed := &Server{opens: make(chan struct{}, 1)}
+	s, identity := keptIn(t, &managertest.Memory{}, func(o *Options) { killed.Options = *o })
+	s.want(s.call("ann", "DELETE", "/api/v1/clusters/one?machines=keep", ""), 200, "")
+	s.want(s.call("ann", "POST", "/api/v1/clusters:import", `{"name":"one"}`), 202, "")
+	s.reach("Running", nil)
+	in := &restoreBackupInput{BackupPath: BackupPath{InCluster: InCluster{"one"}, Backup: backupName}}
+	body := `{"identity":"` + identity + `",` + ontoNew + `}`
+	if err := json.Unmarshal([]byte(body), &in.Body); err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.moved(t.Context(), in, &runs.Wanted{}); err != nil {
+		t.Fatal(err)
+	}
+	file, err := killed.backupNamed(t.Context(), in.BackupPath)
+	if err == nil {
+		err = killed.opening(t.Context(), in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
+			_, err := operation.RestoreOnto(t.Context(), request.BackupRestore{Common: request.OfFile(
+				killed.Runs.File("one")), File: file, Key: k}, d, func(int64, int64) {})
+			return err
+		})
+	}
+	if err != nil || s.there("deploy.yaml") {
+		t.Fatal(err)
+	}
+	a := s.want(s.onto(body), 202, "")
+	if a.body["state"] != "Updating" || !strings.Contains(a.text, "192.0.2.71") || !s.there("seed.json") {
+		t.Error(a.text)
+	}
 }
