@@ -47,6 +47,10 @@ func byKubeadm(t *testing.T) (*fakes, Deps) {
 	}
 	place("w1", "/etc/kubernetes/pki/ca.crt", read(filepath.Join(pki, "ca.crt")))
 	const made = "../phases/takeover/testdata/"
+	for _, node := range []string{"m1", "w1"} {
+		place(node, "/var/lib/kubelet/config.yaml", strings.Replace(read(made+"kubelet-config.yaml"),
+			"containerRuntimeEndpoint: \"\"", "containerRuntimeEndpoint: unix:///run/containerd/containerd.sock", 1))
+	}
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		place("m1", "/etc/kubernetes/manifests/"+name+".yaml", ofLab(read(made+name+".yaml")))
 	}

@@ -38,6 +38,14 @@ func TestFlagsOfAKubeletAreNotLostWhenItIsTakenOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	conf := f.lab.Nodes["w1"].Path("/var/lib/kubelet/config.yaml")
+	usual, err := os.ReadFile(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(conf, append(usual, "maxPods: 250"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	was := trees(t, f)
 	for range 2 { // it is refused as long as nothing was done about it
 		h.all = nil
@@ -50,8 +58,11 @@ func TestFlagsOfAKubeletAreNotLostWhenItIsTakenOver(t *testing.T) {
 			if x.Fault.Code == "preflight.kubelet-flags" {
 				said = append(said, x.Host+" "+x.Fault.Args["flags"])
 			}
+			if x.Fault.Code == "preflight.kubelet-config" {
+				said = append(said, x.Host+" "+x.Fault.Args["settings"])
+			}
 		}
-		if !slices.Equal(said, []string{"w1 --max-pods=50, --v=4"}) {
+		if !slices.Equal(said, []string{"w1 --max-pods=50, --v=4", "w1 maxPods: 250"}) {
 			t.Errorf("%q", said)
 		}
 		if got := trees(t, f); got != was {

@@ -7,10 +7,14 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/balancer"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
@@ -58,7 +62,7 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 			return paths
 		},
 		Inbound: r.host.Inbound, Fetch: r.addons.Fetch, Etcd: r.etcdMembers,
-		Objects: r.objectsBefore, Foreign: r.foreign(),
+		Objects: r.objectsBefore, Kubelets: once(r.kubeletConfig), Foreign: r.foreign(),
 		Restore: func(ctx context.Context) (p preflight.Progress, err error) {
 			p.Touched, p.Done, err = r.etcd.Progress(ctx)
 			return p, err
@@ -189,10 +193,48 @@ func (r *run) checkCleanup(ctx context.Context) error {
 // objectsBefore are the names of the Nodes of the cluster as it was saved. Nodes that are new to this run have no
 // certificates yet, and none are made for them here.
 func (r *run) objectsBefore(ctx context.Context) ([]string, error) {
+	was, err := r.before(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return was.join.Names(ctx)
+}
+
+// kubeletConfig is the configuration that kubeadm gives the kubelets of the cluster; "" when there is none.
+func (r *run) kubeletConfig(ctx context.Context) (string, error) {
+	was, err := r.before(ctx)
+	if err != nil {
+		return "", err
+	}
+	m, err := was.API().CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubelet-config", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", clients.Fault(err)
+	}
+	return m.Data["kubelet"], nil
+}
+
+// once asks once.
+func once(ask func(context.Context) (string, error)) func(context.Context) (string, error) {
+	var asked sync.Once
+	var out string
+	var err error
+	return func(ctx context.Context) (string, error) {
+		asked.Do(func() { out, err = ask(ctx) })
+		return out, err
+	}
+}
+
+// before is a run of the cluster as it was before this one, with its API server.
+func (r *run) before(ctx context.Context) (*run, error) {
 	e := *r.Env
-	e.Cluster = r.Saved
+	if r.Saved != nil {
+		e.Cluster = r.Saved
+	}
 	was := newRun(e)
-	for _, n := range r.Saved.Nodes {
+	for _, n := range e.Cluster.Nodes {
 		if nd := r.Node(n.Name); nd != nil {
 			was.SetNode(n.Name, nd)
 		}
@@ -203,5 +245,5 @@ func (r *run) objectsBefore(ctx context.Context) ([]string, error) {
 	if err := was.ConnectAPI(); err != nil {
 		return nil, err
 	}
-	return was.join.Names(ctx)
+	return was, nil
 }

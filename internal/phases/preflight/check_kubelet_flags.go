@@ -21,8 +21,7 @@ func checkKubeletFlags() Check {
 			if !f.Imported() || !in.takesOver() || !in.deploysAll() {
 				return nil
 			}
-			out, err := in.Nodes.Node(n.Name).Query(ctx,
-				"APPLIED="+shell.Quote(node.Dir+"/applied/"+takeover.KubeletUnit)+"\n"+takeover.KubeletScript)
+			out, err := in.Nodes.Node(n.Name).Query(ctx, kubeletScript())
 			if err != nil {
 				return as(n.Name, err)
 			}
@@ -40,6 +39,11 @@ func checkKubeletFlags() Check {
 			return one(event.Error, n, "preflight.kubelet-flags", "flags", strings.Join(lost, ", "))
 		},
 	}
+}
+
+// kubeletScript prints what a kubelet that is not ours yet is started with.
+func kubeletScript() string {
+	return "APPLIED=" + shell.Quote(node.Dir+"/applied/"+takeover.KubeletUnit) + "\n" + takeover.KubeletScript
 }
 
 // hasFlag says whether deploy.yaml gives kubelets a flag, with the same value.

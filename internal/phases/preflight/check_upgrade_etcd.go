@@ -45,24 +45,34 @@ func checkUpgradeEtcd() Check {
 func (in *Input) etcdPath(m EtcdMember) []event.Finding {
 	is := m.Version
 	for _, to := range in.etcdTargets(m.Name) {
-		from, a := etcdVersion(is)
-		want, b := etcdVersion(to)
+		_, a := etcdVersion(is)
+		_, b := etcdVersion(to)
 		if !a || !b {
 			continue // it does not answer, or the bundle does not say
 		}
-		kv := []string{"name", event.Clean(m.Name), "is", event.Clean(is), "bundle", to}
-		switch {
-		case slices.Compare(want, from) < 0:
-			return []event.Finding{Finding(event.Error, "", "upgrade.etcd-older", kv...)}
-		case want[0] != from[0] || want[1] > from[1]+1:
-			return []event.Finding{Finding(event.Error, "", "upgrade.etcd-skips", append(kv, "next",
-				fmt.Sprintf("%d.%d", from[0], from[1]+1))...)}
-		// Members of 3.5 that were removed come back in 3.6, but for those of a 3.5 that knows of it.
-		case want[1] == 6 && from[1] == 5 && from[2] < 26:
-			return []event.Finding{Finding(event.Error, "", "upgrade.etcd-through", append(kv, "through",
-				"3.5.26")...)}
+		if out := etcdStep(m.Name, is, to); out != nil {
+			return out
 		}
 		is = to
+	}
+	return nil
+}
+
+// etcdStep says why a member cannot be brought from one version to another.
+func etcdStep(name, is, to string) []event.Finding {
+	from, _ := etcdVersion(is)
+	want, _ := etcdVersion(to)
+	kv := []string{"name", event.Clean(name), "is", event.Clean(is), "bundle", to}
+	switch {
+	case slices.Compare(want, from) < 0:
+		return []event.Finding{Finding(event.Error, "", "upgrade.etcd-older", kv...)}
+	case want[0] != from[0] || want[1] > from[1]+1:
+		return []event.Finding{Finding(event.Error, "", "upgrade.etcd-skips", append(kv, "next",
+			fmt.Sprintf("%d.%d", from[0], from[1]+1))...)}
+	// Members of 3.5 that were removed come back in 3.6, but for those of a 3.5 that knows of it.
+	case want[1] == 6 && from[1] == 5 && from[2] < 26:
+		return []event.Finding{Finding(event.Error, "", "upgrade.etcd-through", append(kv, "through",
+			"3.5.26")...)}
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 // Deploy is what is checked before nodes are installed, and before the others are brought to what they are without
 // those that leave.
 func Deploy() []Check {
-	return slices.Concat([]Check{checkImported(), checkTakenOver(), checkKubeletFlags()}, Machine(), []Check{
+	return slices.Concat([]Check{checkImported(), checkTakenOver(), checkTakeoverVersions(),
+		checkKubeletFlags(), checkKubeletConfig()}, Machine(), []Check{
 		checkPrograms(), checkPlaces(), checkAway(),
 		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkRestoring(), checkSeed(),
 		checkFiles(), checkTargets(),

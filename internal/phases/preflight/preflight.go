@@ -78,6 +78,7 @@ type Input struct {
 	Change   *Changing                               // nil when no node may get another container runtime
 	MovesDNS bool                                    // the run may change how CoreDNS runs
 	Objects  func(context.Context) ([]string, error) // names of the Nodes that the cluster has before the run
+	Kubelets func(context.Context) (string, error)   // the configuration that kubeadm gives kubelets
 }
 
 // Source is a bundle that nodes may need.
