@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/addon"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -204,6 +205,8 @@ func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string))
 	for _, want := range c.PodImages(m) {
 		if !slices.ContainsFunc(m.Images, func(i bundle.Image) bool { return i.Name == want }) {
 			add("verify.no-image", "image", want, "arch", m.Arch)
+		} else if wants := otherEtcd(m.Kubernetes, want); wants != "" {
+			add("verify.etcd-image", "image", want, "arch", m.Arch, "version", m.Kubernetes, "want", wants)
 		}
 	}
 	serves := slices.ContainsFunc(c.With(bundle.ControlPlane), func(n config.Node) bool { return n.Arch == m.Arch })
@@ -220,6 +223,31 @@ func (o *offline) parts(m *bundle.Manifest, add func(code string, kv ...string))
 			add("verify.no-image", "image", strings.TrimSuffix("coredns:"+c.DNS.ImageVersion, ":"), "arch", m.Arch)
 		}
 	}
+}
+
+// otherEtcd is the image of etcd that kubeadm of that version lists, if it makes no manifest for the one that is there:
+// its flags are those of a minor version of etcd, and an older patch release lacks corrections that it relies on. Of a
+// version that is not known nothing is said.
+func otherEtcd(kubernetes, image string) string {
+	repo, tag := config.SplitTag(image)
+	list, _, err := addon.KubernetesImages(kubernetes)
+	if path.Base(repo) != "etcd" || err != nil {
+		return ""
+	}
+	for _, k := range list {
+		if wantRepo, wantTag := config.SplitTag(k.Name); path.Base(wantRepo) == "etcd" && !asNew(tag, wantTag) {
+			return k.Name
+		}
+	}
+	return ""
+}
+
+// asNew says whether a tag of etcd is of the minor version of another one, and not older.
+func asNew(tag, than string) bool {
+	var is, want [3]int
+	n, _ := fmt.Sscanf(strings.TrimPrefix(tag, "v"), "%d.%d.%d", &is[0], &is[1], &is[2])
+	m, _ := fmt.Sscanf(than, "%d.%d.%d", &want[0], &want[1], &want[2])
+	return n == 3 && m == 3 && is[0] == want[0] && is[1] == want[1] && is[2] >= want[2]
 }
 
 // imageTag gives the tags of the images whose repository ends with that name.

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,20 +44,34 @@ func (c *Cluster) WithoutImage(name string) bool {
 	return !c.ByKubeadm() && (base == "etcd" || slices.Contains(podComponents(), base))
 }
 
+// kubeadmRepository is where kubeadm takes its images from unless it is told another repository.
+const kubeadmRepository = "registry.k8s.io"
+
 // PodImage is the image of a bundle that a component runs from as a pod; where the bundle has none, the name under
-// which kubeadm asks for it. etcd has versions of its own: kubeadm is told the one of the bundle.
+// which kubeadm asks for it. etcd has versions of its own: kubeadm is told the one of the bundle. That is the one beside
+// the API server's image: a bundle may have an etcd of others, as of an addon.
 func PodImage(m *bundle.Manifest, component string) string {
-	for _, im := range m.Images {
-		repo, tag := SplitTag(im.Name)
-		if path.Base(repo) == component && (component == "etcd" || tag == m.Kubernetes) {
-			return im.Name
+	find := func(fits func(dir, tag string) bool) string {
+		for _, im := range m.Images {
+			repo, tag := SplitTag(im.Name)
+			if path.Base(repo) == component && fits(path.Dir(repo), tag) {
+				return im.Name
+			}
 		}
+		return ""
 	}
-	if component == "etcd" {
-		return "registry.k8s.io/etcd"
+	if component != "etcd" {
+		return cmp.Or(find(func(_, tag string) bool { return tag == m.Kubernetes }),
+			kubeadmRepository+"/"+component+":"+m.Kubernetes)
 	}
-	return "registry.k8s.io/" + component + ":" + m.Kubernetes
+	repo, _ := SplitTag(PodImage(m, "kube-apiserver"))
+	return cmp.Or(find(func(dir, _ string) bool { return dir == path.Dir(repo) }),
+		find(func(dir, _ string) bool { return dir == kubeadmRepository }),
+		find(func(_, tag string) bool { return kubeadmEtcd.MatchString(tag) }), kubeadmRepository+"/"+component)
 }
+
+// kubeadmEtcd is a tag of etcd's image as kubeadm has it: version and build. Those of etcd itself begin with v.
+var kubeadmEtcd = regexp.MustCompile(`\A\d+\.\d+\.\d+-\d+\z`)
 
 // EtcdVersion is the version of etcd that a member runs in, of a bundle; "" when the bundle does not say.
 func (c *Cluster) EtcdVersion(n Node, m *bundle.Manifest) string {
