@@ -32,7 +32,7 @@ func newAdopt(env *environment) *cobra.Command {
 			"  eggo-bundle adopt old.tar.gz --kubernetes v1.29.1 -o out",
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.out, "out", "o", "", p.T("bundle.cli.flag.out"))
+	flags.StringVarP(&f.out, "out", "o", "", p.T("bundle.cli.flag.adopt-out"))
 	flags.StringVar(&f.name, "name", "eggo", p.T("bundle.cli.flag.adopt-name"))
 	flags.StringVar(&f.arch, "arch", "", p.T("bundle.cli.flag.adopt-arch"))
 	flags.StringVar(&f.os, "os", "", p.T("bundle.cli.flag.adopt-os"))

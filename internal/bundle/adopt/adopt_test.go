@@ -248,6 +248,28 @@ func cutFile(t *testing.T, file string) string {
 	return file
 }
 
+// between writes a plain tar that ends where its last member does: there is no block of zeros after it.
+func between(t *testing.T, file string) string {
+	t.Helper()
+	old, err := os.ReadFile(file)
+	must(t, err)
+	var b bytes.Buffer
+	r, w := tar.NewReader(bytes.NewReader(old)), tar.NewWriter(&b)
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		must(t, err)
+		must(t, w.WriteHeader(h))
+		_, err = io.Copy(w, r)
+		must(t, err)
+	}
+	must(t, w.Flush())
+	must(t, os.WriteFile(file, b.Bytes(), 0o600))
+	return file
+}
+
 // Each bad archive has one clear code, and nothing is written.
 func TestBadArchivesAreRefused(t *testing.T) {
 	make := func(change func(string)) string { return handmade(t, "old.tar.gz", "amd64", false, change) }
@@ -266,6 +288,7 @@ func TestBadArchivesAreRefused(t *testing.T) {
 		{"adopt.damaged", cutFile(t, make(nil)), adopt.Options{}},
 		{"adopt.damaged", cutFile(t, handmade(t, "old.tar.xz", "amd64", true, nil)), adopt.Options{}},
 		{"adopt.damaged", cutFile(t, handmade(t, "old.zip", "amd64", true, nil)), adopt.Options{}},
+		{"adopt.damaged", between(t, handmade(t, "old.tar", "amd64", true, nil)), adopt.Options{}},
 		{"adopt.open", filepath.Join(t.TempDir(), "missing.tar.gz"), adopt.Options{}},
 		{"adopt.open", t.TempDir(), adopt.Options{}},
 		{"adopt.format", plain, adopt.Options{}},

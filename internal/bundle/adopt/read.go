@@ -160,7 +160,7 @@ func (u *unpacking) extract(in io.Reader, f io.ReaderAt) (err error) {
 		defer plain.Close()
 		return u.tar(plain, each)
 	case archives.Tar:
-		return u.tar(stream, each)
+		return u.plainTar(stream, each)
 	}
 	return bad("adopt.format", nil, "file", u.file)
 }
@@ -175,6 +175,36 @@ func (u *unpacking) tar(in io.Reader, each archives.FileHandler) error {
 		err = errors.New("data after its end")
 	}
 	return err
+}
+
+// plainTar unpacks a tar that is not compressed. It has no checksum: one that was cut between two members is known by
+// the blocks of zeros that are not at its end.
+func (u *unpacking) plainTar(in io.Reader, each archives.FileHandler) error {
+	at := &counted{r: in}
+	var end int64 // of the last member, without what fills its last block
+	err := u.tar(at, func(ctx context.Context, info archives.FileInfo) error {
+		err := each(ctx, info)
+		end = at.n
+		return err
+	})
+	if err == nil && at.n-end < tarBlock {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+const tarBlock = 512
+
+// counted counts what is read.
+type counted struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // take unpacks a member.
