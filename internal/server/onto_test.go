@@ -206,8 +206,8 @@ func TestRestoresOntoNewMachinesThatAreRefused(t *testing.T) {
 	s.want(s.onto(with+ontoNew+`}`), 422, "backup.other-cluster")
 }
 
-// A restore that is refused when its data are in place already, for a typo, or because it cannot be written down, leaves
-// the cluster as it was: with its own deploy.yaml, and with nothing that a deploy would begin with.
+// A restore that is refused when its data are in place already, for a typo, or because it cannot be written down,
+// leaves the cluster as it was: with its own deploy.yaml, and with nothing that a deploy would begin with.
 func TestARestoreOntoNewMachinesThatDoesNotBegin(t *testing.T) {
 	store := &managertest.Memory{}
 	s, identity := keptIn(t, store)

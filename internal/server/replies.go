@@ -32,7 +32,8 @@ type replies struct {
 	bytes int // of the answers in known
 }
 
-// replyKey is who sent what. What one API token was told, another one of the same user is not: it may have fewer rights.
+// replyKey is who sent what. What one API token was told, another one of the same user is not: it may have fewer
+// rights.
 type replyKey struct{ caller, token, method, path, key string }
 
 type reply struct {
