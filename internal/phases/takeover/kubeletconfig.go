@@ -46,7 +46,7 @@ func settingsOf(text string) map[string]string {
 	if yaml.Unmarshal([]byte(text), &c) != nil {
 		return nil
 	}
-	byNode := []string{"apiVersion", "kind", "containerRuntimeEndpoint", "imageServiceEndpoint", "resolvConf", 
+	byNode := []string{"apiVersion", "kind", "containerRuntimeEndpoint", "imageServiceEndpoint", "resolvConf",
 		"registerWithTaints", "failCgroupV1"}
 	out := map[string]string{}
 	for _, f := range kubeletFields(c) {

@@ -28,6 +28,7 @@ func (t *taking) manifests() {
 				t.refuse(s.Node, "import.flag-differs", "flag", name, "component", component, "other",
 					t.Servers[0].Node)
 			}
+			t.parts(s.Node, component, s.Manifests[component+".yaml"])
 			t.volumes(s.Node, component, pod, own)
 			if env := environment(pod); len(env) > 0 {
 				t.warn(s.Node, "import.environment", "component", component, "names", strings.Join(env, ", "))
