@@ -48,8 +48,8 @@ func (c *Cluster) WithoutImage(name string) bool {
 const kubeadmRepository = "registry.k8s.io"
 
 // PodImage is the image of a bundle that a component runs from as a pod; where the bundle has none, the name under
-// which kubeadm asks for it. etcd has versions of its own: kubeadm is told the one of the bundle. That is the one beside
-// the API server's image: a bundle may have an etcd of others, as of an addon.
+// which kubeadm asks for it. etcd has versions of its own: kubeadm is told the one of the bundle. That is the one
+// beside the API server's image: a bundle may have an etcd of others, as of an addon.
 func PodImage(m *bundle.Manifest, component string) string {
 	find := func(fits func(dir, tag string) bool) string {
 		for _, im := range m.Images {

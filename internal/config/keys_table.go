@@ -209,7 +209,7 @@ func ownKeys() []Key {
 	return []Key{
 		{Path: "eggo", Kind: Map, Example: "#"},
 		{Path: "eggo.driver", Kind: Choice, Choices: []string{DriverBinary, DriverKubeadm}, Default: DriverBinary,
-			Example: "-", to: eggo(func(e *Eggo) any { return &e.Driver })},
+			to: eggo(func(e *Eggo) any { return &e.Driver })},
 		{Path: "eggo.imported", Kind: YesNo, Default: "false", Example: "-",
 			Applies: func(get func(string) string) bool { return get("eggo.imported") == "true" }, // import writes it
 			to:      eggo(func(e *Eggo) any { return &e.Imported })},
