@@ -122,6 +122,7 @@ type Step struct {
 	Changes []event.Msg    // announced by it, the first of them
 	Changed int            // changes announced in all
 	Sent    int64          // bytes of the transfers of it that are over
+	told    int            // findings of the run when its newest try began
 }
 
 // Running says whether the step has started and not ended.
@@ -311,6 +312,7 @@ func (s *State) stepEvent(r event.Record) {
 			s.activate(st)
 		}
 		st.Try, st.Pause, st.Delay, st.Outcome, st.Waits, st.Said = e.Try, time.Time{}, 0, "", nil, nil
+		st.told = len(s.Findings)
 		s.answered(st)
 	case event.StepRetry:
 		st := get(e.Step)
