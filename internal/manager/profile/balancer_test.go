@@ -29,7 +29,7 @@ func TestABalancer(t *testing.T) {
 		{"no name", func(b *Balancer) { b.Name = "" }, "load_balancer.name node-empty"},
 		{"no address", func(b *Balancer) { b.Address = "" }, "load_balancer.address node-empty"},
 		{"a host name", func(b *Balancer) { b.Address = "lb.example" }, "load_balancer.address address"},
-		{"C7", func(b *Balancer) { b.Address = "192.0.2.250" }, "load_balancer.address server"},
+		{"C7", func(b *Balancer) { b.Address = "192.0.2.250" }, "server_address server-address"},
 		{"C5 address", func(b *Balancer) { b.Address = "192.0.2.2" }, "load_balancer.address same-address"},
 		{"C5 name", func(b *Balancer) { b.Name = "w1" }, "load_balancer.name same-name"},
 		{"a host key", func(b *Balancer) { b.HostKeys = []string{"x"} }, "load_balancer.host_keys[0] host-key"},

@@ -53,7 +53,7 @@ type SSH struct {
 // Cluster that is to be created.
 type Cluster struct {
 	Name          string            `json:"name" doc:"The name of the cluster." maxLength:"64"`
-	ServerAddress string            `json:"server_address" doc:"The address of this server; it is no node." maxLength:"253"`
+	ServerAddress string            `json:"server_address" doc:"The IP address of the machine that eggo-server runs on, as the nodes see it; not that of a node, the API server or the load balancer." maxLength:"253"`
 	Domain        string            `json:"domain" doc:"The suffix of the cluster's DNS names, such as cluster.local." maxLength:"253"`
 	SSH           SSH               `json:"ssh"`
 	Nodes         []Node            `json:"nodes" maxItems:"1000" nullable:"false"`
@@ -102,12 +102,26 @@ func (r Rules) Create(c Cluster) []Finding {
 			out = append(out, wrong("body."+f.at, "empty", "field", f.at))
 		}
 	}
-	own := r.Own
-	if a, ok := addressOf(c.ServerAddress); ok {
-		own = append(slices.Clone(own), a)
+	out = append(append(out, r.serverAddress(c)...), r.nodes(c.Nodes, r.Own)...)
+	return append(out, r.Balancer(c.LoadBalancer, c.Nodes, "")...)
+}
+
+// serverAddress is C7, where the address that a request says is the server's is that of one of its machines: one of the
+// two is wrong. That a machine has one of the addresses that the server does have is said of the machine.
+func (r Rules) serverAddress(c Cluster) []Finding {
+	a, ok := addressOf(c.ServerAddress)
+	if !ok || r.Shared || slices.Contains(r.Own, a) {
+		return nil
 	}
-	out = append(out, r.nodes(c.Nodes, own)...)
-	return append(out, r.Balancer(c.LoadBalancer, c.Nodes, c.ServerAddress)...)
+	machines := slices.Clone(c.Nodes)
+	if c.LoadBalancer != nil {
+		machines = append(machines, c.LoadBalancer.node())
+	}
+	i := slices.IndexFunc(machines, func(n Node) bool { return SameAddress(n.Address, a.String()) })
+	if i < 0 {
+		return nil
+	}
+	return []Finding{wrong("body.server_address", "server-address", "address", a.String(), "name", machines[i].Name)}
 }
 
 // addressOf is the address in host or host:port. A name is not looked up: what it means may change.

@@ -61,8 +61,8 @@ func TestCreate(t *testing.T) {
 		{"C6 control plane", func(c *Cluster) { c.Nodes[0].Roles = []string{Etcd, Worker} }, "nodes too-few"},
 		{"C6 etcd", func(c *Cluster) { c.Nodes[0].Roles = []string{ControlPlane} }, "nodes too-few"},
 		{"C6 worker", func(c *Cluster) { c.Nodes = c.Nodes[:1] }, "nodes too-few"},
-		{"C7", func(c *Cluster) { c.ServerAddress = "192.0.2.2:7443" }, "nodes[1].address server"},
-		{"C7 without a port", func(c *Cluster) { c.ServerAddress = "192.0.2.2" }, "nodes[1].address server"},
+		{"C7", func(c *Cluster) { c.ServerAddress = "192.0.2.2:7443" }, "server_address server-address"},
+		{"C7 without a port", func(c *Cluster) { c.ServerAddress = "192.0.2.2" }, "server_address server-address"},
 		{"an octet with a zero", func(c *Cluster) { c.Nodes[1].Address = "192.0.2.02" }, "nodes[1].address address"},
 		{"a host name", func(c *Cluster) { c.Nodes[1].Address = "w1.example.com" }, "nodes[1].address address"},
 		{"a role twice", func(c *Cluster) { c.Nodes[1].Roles = []string{Worker, Worker} }, "nodes[1].roles role-twice"},
@@ -82,6 +82,11 @@ func TestCreate(t *testing.T) {
 	}
 	own := Rules{Own: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
 	if got := said(own.Create(right())); !slices.Equal(got, []string{"nodes[0].address server"}) {
+		t.Error(got)
+	}
+	both := right() // what the server does have is said of the node
+	both.ServerAddress = "192.0.2.1"
+	if got := said(own.Create(both)); !slices.Equal(got, []string{"nodes[0].address server"}) {
 		t.Error(got)
 	}
 	// All at once.
