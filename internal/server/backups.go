@@ -173,7 +173,7 @@ func (s *Server) takeBackup(ctx context.Context, who access.Caller, in *backupIn
 	return s.begin(ctx, in.Cluster, manager.Backup, in.Matching, o, nil, func(p *runs.Parameters) error {
 		p.Keep, p.Recipients = in.Body.Keep, in.Body.Recipients
 		return nil
-	}, who, nil)
+	}, who, manager.Request{})
 }
 
 // opening has do called with where the key is, which is there for as long as that takes. It waits while others open
@@ -242,7 +242,7 @@ func (s *Server) restoreBackup(ctx context.Context, who access.Caller, in *resto
 				}
 				return err
 			})
-		}, who, nil)
+		}, who, manager.Request{})
 }
 
 // restoreOnto deploys a cluster to new machines, with the data of a backup: by its own deploy.yaml, with the nodes of
@@ -267,7 +267,7 @@ func (s *Server) restoreOnto(
 				p.Seeded = err == nil
 				return err
 			})
-		}, who, nil)
+		}, who, manager.Request{})
 	if err != nil && undo != nil { // it did not begin: the cluster is what it was
 		err = errors.Join(err, undo(context.WithoutCancel(ctx)))
 	}
@@ -280,6 +280,7 @@ func (s *Server) restoreOnto(
 func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Wanted) error {
 	m := in.Body.NewMachines
 	wrong := append(s.Rules.Update(nil, m.Nodes, w.Server), s.Rules.Balancer(m.Balancer, m.Nodes, w.Server)...)
+	wrong = append(wrong, profile.KnownHosts("body.known_hosts", m.KnownHosts)...)
 	if m.Unbalanced && m.Balancer != nil {
 		wrong = append(wrong, profile.Finding{Location: "body.no_load_balancer",
 			Fault: event.NewFault(event.ClassUsage, "profile.balancer-both", nil)})

@@ -43,6 +43,7 @@ type updateInput struct {
 		Facts
 		Nodes        []profile.Node    `json:"nodes" maxItems:"1000" nullable:"false"`
 		LoadBalancer *profile.Balancer `json:"load_balancer,omitempty" doc:"That of the cluster; another one only while no run has touched a node."`
+		SSH          *profile.SSH      `json:"ssh,omitempty" doc:"How the nodes are logged in to, only while no run has touched a node. What it does not say stays; a key or a password replaces both."`
 		Options      RunOptions        `json:"options,omitempty"`
 	}
 }
@@ -139,12 +140,7 @@ func (s *Server) create(ctx context.Context, who access.Caller, in *createInput)
 	v, err := s.Manager.Create(ctx, c.Name, manager.Request{By: who.Name, Wanted: want, Request: request,
 		Prepare: func() error {
 			s.Runs.Tell(c.Name, in.Body.Options.Secrets)
-			for name, text := range files {
-				if err := s.Runs.Keep(c.Name, name, text); err != nil {
-					return err
-				}
-			}
-			return nil
+			return s.written(c.Name, files)
 		}})
 	if err != nil {
 		return nil, err
@@ -157,15 +153,8 @@ func (s *Server) create(ctx context.Context, who access.Caller, in *createInput)
 func (s *Server) deploy(c profile.Cluster, dir string) (files map[string]string, text string, err error) {
 	list := s.Rules.Create(c)
 	files = map[string]string{}
-	keep := func(name, text string) string {
-		if text == "" {
-			return ""
-		}
-		files[name] = text
-		return filepath.Join(dir, name)
-	}
-	paths := profile.Files{Key: keep("ssh-key", c.SSH.Key), Password: keep("ssh-password", c.SSH.Password),
-		SudoPassword: keep("sudo-password", c.SSH.SudoPassword), KnownHosts: keep("known_hosts", c.SSH.KnownHosts)}
+	keep := into(files, dir)
+	paths := loginFiles(c.SSH, keep)
 	for i, r := range c.Registries {
 		at := "registry-" + strconv.Itoa(i+1) + "-"
 		paths.Registries = append(paths.Registries, profile.RegistryFiles{
@@ -179,6 +168,33 @@ func (s *Server) deploy(c profile.Cluster, dir string) (files map[string]string,
 		list = more
 	}
 	return files, string(yaml), findings(list)
+}
+
+// into keeps texts by the names of their files, which are to be in a directory, and gives their paths.
+func into(files map[string]string, dir string) func(name, text string) string {
+	return func(name, text string) string {
+		if text == "" {
+			return ""
+		}
+		files[name] = text
+		return filepath.Join(dir, name)
+	}
+}
+
+// loginFiles are the files of what logs in to the nodes.
+func loginFiles(s profile.SSH, keep func(name, text string) string) profile.Files {
+	return profile.Files{Key: keep("ssh-key", s.Key), Password: keep("ssh-password", s.Password),
+		SudoPassword: keep("sudo-password", s.SudoPassword), KnownHosts: keep("known_hosts", s.KnownHosts)}
+}
+
+// written writes files of a cluster.
+func (s *Server) written(cluster string, files map[string]string) error {
+	for name, text := range files {
+		if err := s.Runs.Keep(cluster, name, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // take imports a cluster.
@@ -210,40 +226,49 @@ func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput)
 	}
 	w := wanted(v.Record)
 	w.Nodes = in.Body.Nodes
+	files := map[string]string{}
 	wrong := s.Rules.Update(was, in.Body.Nodes, w.Server)
 	switch {
 	case was != nil:
 		wrong = append(wrong, s.Rules.Beside(was, w.Nodes, lb, in.Body.LoadBalancer)...)
+		wrong = append(wrong, in.Body.SSH.Stays()...)
 	case len(wrong) == 0 && !v.Kubeconfig:
 		w.LoadBalancer = cmp.Or(in.Body.LoadBalancer, w.LoadBalancer)
-		wrong = s.Rules.Balancer(w.LoadBalancer, w.Nodes, w.Server)
+		wrong = append(s.Rules.Balancer(w.LoadBalancer, w.Nodes, w.Server), in.Body.SSH.Wrong()...)
 		if len(wrong) > 0 {
 			break
 		}
-		if w.Deploy, wrong, err = s.replaced(in.Cluster, w); err != nil {
+		if w.Deploy, wrong, err = s.replaced(in.Cluster, w, in.Body.SSH, files); err != nil {
 			return nil, err
 		}
 	}
 	nodes := func(p *runs.Parameters) error { p.Nodes = true; return nil }
-	return s.begin(ctx, in.Cluster, manager.Update, in.Matching, in.Body.Options, &w, nodes, who,
-		func(manager.Record) error { return findings(wrong) })
+	return s.begin(ctx, in.Cluster, manager.Update, in.Matching, in.Body.Options, &w, nodes, who, manager.Request{
+		Check:   func(manager.Record) error { return findings(wrong) },
+		Prepare: func() error { return s.written(in.Cluster, files) }})
 }
 
-// replaced is what a cluster that has no deploy.yaml of its own is to be created with: the machines that are wanted.
-func (s *Server) replaced(cluster string, w runs.Wanted) (string, []profile.Finding, error) {
+// replaced is what a cluster that has no deploy.yaml of its own is to be created with: the machines that are wanted, and
+// how they are logged in to, nil: as it was said. files gets what that comes to.
+func (s *Server) replaced(
+	cluster string, w runs.Wanted, login *profile.SSH, files map[string]string,
+) (string, []profile.Finding, error) {
 	if w.Deploy == "" { // of the command line
 		return "", nil, event.NewFault(event.ClassLocked, "manager.no-config", nil, "cluster", cluster)
 	}
-	to := profile.Machines{Nodes: w.Nodes, Balancer: w.LoadBalancer}
+	to := profile.Machines{Nodes: w.Nodes, Balancer: w.LoadBalancer, SSH: login}
+	if login != nil {
+		to.Files = loginFiles(*login, into(files, s.Runs.Dir(cluster)))
+	}
 	text, wrong, err := profile.Replaced([]byte(w.Deploy), to, s.Runs.File(cluster))
 	return string(text), wrong, err
 }
 
-// begin begins an operation of a cluster that exists. more adds to the parameters; check is called when the operation
-// is possible.
+// begin begins an operation of a cluster that exists. more adds to the parameters; q has what is checked and prepared
+// when the operation is possible.
 func (s *Server) begin(
 	ctx context.Context, name string, k manager.Kind, m Matching, o RunOptions, w *runs.Wanted,
-	more func(*runs.Parameters) error, who access.Caller, check func(manager.Record) error,
+	more func(*runs.Parameters) error, who access.Caller, q manager.Request,
 ) (*shown, error) {
 	revision, err := m.revision()
 	if err != nil {
@@ -264,7 +289,7 @@ func (s *Server) begin(
 	if err != nil {
 		return nil, err
 	}
-	q := manager.Request{By: who.Name, Revision: revision, Check: check, Final: p.Seeded}
+	q.By, q.Revision, q.Final = who.Name, revision, p.Seeded
 	if q.Request, err = raw(p); err != nil {
 		return nil, err
 	}
@@ -273,8 +298,14 @@ func (s *Server) begin(
 			return nil, err
 		}
 	}
-	if o.Secrets != nil {
-		q.Prepare = func() error { s.Runs.Tell(name, o.Secrets); return nil }
+	if prepare := q.Prepare; o.Secrets != nil {
+		q.Prepare = func() error {
+			s.Runs.Tell(name, o.Secrets)
+			if prepare == nil {
+				return nil
+			}
+			return prepare()
+		}
 	}
 	v, err := s.Manager.Begin(ctx, name, k, q)
 	if err != nil {
@@ -306,5 +337,5 @@ func (s *Server) remove(ctx context.Context, who access.Caller, in *deleteInput)
 	return s.begin(ctx, in.Cluster, manager.Delete, in.Matching, RunOptions{}, nil, func(p *runs.Parameters) error {
 		p.Purge = in.Purge
 		return nil
-	}, who, nil)
+	}, who, manager.Request{})
 }

@@ -39,7 +39,7 @@ func TestAnOperatorPlansNoMachinesThatTheClusterDoesNotHave(t *testing.T) {
 	}
 	const m1 = `{"name":"m1","address":"127.0.0.2","port":1,"roles":["controlplane","etcd"]}`
 	const w1 = `{"name":"w1","address":"127.0.0.3","port":1,"roles":["worker"]}`
-	key := `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`
+	key := someHostKey
 	for what, nodes := range map[string]string{
 		"another node":    m1 + "," + w1 + `,{"name":"w2","address":"127.0.0.1","port":` + port + `,"roles":["worker"]}`,
 		"another address": m1 + "," + strings.Replace(w1, `127.0.0.3","port":1`, `127.0.0.1","port":`+port, 1),

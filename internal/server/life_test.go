@@ -117,8 +117,20 @@ func TestExpiryAndMetrics(t *testing.T) {
 // The example of the manual that creates a cluster, as it stands there. Those before it are run by the tests of
 // cmd/eggo-server.
 func TestTheExampleOfTheManual(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("there is no curl; .ci/run installs it")
+	for _, program := range []string{"curl", "jq"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("there is no %s; .ci/run installs it", program)
+		}
+	}
+	home := t.TempDir()
+	if err := os.Mkdir(filepath.Join(home, ".ssh"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"id_ed25519": strings.ReplaceAll(jsonKey, `\n`, "\n"),
+		"known_hosts": "192.0.2.1 " + someHostKey + "\n"} {
+		if err := os.WriteFile(filepath.Join(home, ".ssh", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, page := range []string{"server.md", "zh/server.md"} {
 		text, err := os.ReadFile(filepath.Join("../../docs", page))
@@ -126,12 +138,12 @@ func TestTheExampleOfTheManual(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := begin(t)
-		_, rest, _ := strings.Cut(string(text), `api/v1/clusters -d '{`)
-		at := strings.LastIndex(string(text[:len(text)-len(rest)]), "\n    curl")
+		_, rest, _ := strings.Cut(string(text), `api/v1/clusters -d @-`)
+		at := strings.LastIndex(string(text[:len(text)-len(rest)]), "\n    jq")
 		example, _, _ := strings.Cut(string(text[at+1:]), "\n\n")
 		script := strings.NewReplacer("https://localhost:7443", s.url, "curl ", "curl -sSf ").Replace(example)
 		cmd := exec.Command("/bin/sh", "-euc", script)
-		cmd.Env = append(os.Environ(), "TOKEN=ann")
+		cmd.Env = append(os.Environ(), "TOKEN=ann", "HOME="+home)
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), `"state":"Creating"`) {
 			t.Errorf("%s: %v\n%s\n%s", page, err, script, out)
 		}

@@ -106,7 +106,7 @@ func (s *Server) operations(api huma.API) {
 	name := func(i *actInput) string { return i.Cluster }
 	simple := func(k manager.Kind) func(context.Context, access.Caller, *actInput) (*shown, error) {
 		return func(ctx context.Context, who access.Caller, in *actInput) (*shown, error) {
-			return s.begin(ctx, in.Cluster, k, in.Matching, in.options(), nil, nil, who, nil)
+			return s.begin(ctx, in.Cluster, k, in.Matching, in.options(), nil, nil, who, manager.Request{})
 		}
 	}
 	add(s, api, route[actInput]{post("renew-certificates", "renew", "Reissue the certificates"), access.Operate, name},
@@ -206,7 +206,7 @@ func (s *Server) upgrade(ctx context.Context, who access.Caller, in *upgradeInpu
 		var err error
 		p.Soak, err = duration("soak", in.Body.Soak)
 		return err
-	}, who, nil)
+	}, who, manager.Request{})
 }
 
 func (s *Server) restore(ctx context.Context, who access.Caller, in *restoreInput) (*shown, error) {
@@ -222,7 +222,7 @@ func (s *Server) restore(ctx context.Context, who access.Caller, in *restoreInpu
 		}
 		p.Snapshot = filepath.Join(s.Runs.Snapshots(in.Cluster), in.Body.Snapshot)
 		return nil
-	}, who, nil)
+	}, who, manager.Request{})
 }
 
 // Snapshot of etcd.

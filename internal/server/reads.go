@@ -294,7 +294,7 @@ func (s *Server) planned(ctx context.Context, in *planInput) (request.Request, e
 		if nodes != nil {
 			w.Nodes = nodes
 		}
-		text, wrong, err := s.replaced(in.Cluster, w)
+		text, wrong, err := s.replaced(in.Cluster, w, nil, nil)
 		if err == nil {
 			err = findings(wrong)
 		}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,6 +61,54 @@ func TestOtherNodesAfterPreflight(t *testing.T) {
 	s.reach("Unavailable", nil)
 	if v, err = s.m.Cluster("one"); err != nil || v.Continued() != manager.Create || wanted(v.Record).Deploy != deploy {
 		t.Errorf("%v %q", err, v.Continued())
+	}
+}
+
+// A wrong key of a creation that preflight refused is replaced: what is not said of ssh stays.
+func TestAnotherKeyAfterPreflight(t *testing.T) {
+	s := begin(t)
+	s.refusedInPreflight(oneCluster)
+	dir := filepath.Join(s.data, "clusters", "one")
+	nodes := oneCluster[strings.Index(oneCluster, `"nodes"`):]
+	with := func(ssh string) answer {
+		return s.call("ann", "PUT", "/api/v1/clusters/one", `{"ssh":`+ssh+`,`+nodes)
+	}
+	for ssh, at := range map[string]string{
+		`{"user":"eve","key":"nonsense"}`:                          "body.ssh.key",
+		`{"user":"eve","key":"` + jsonKey + `","known_hosts":"x"}`: "body.ssh.known_hosts", `{"user":""}`: "body.ssh.user"} {
+		if a := s.want(with(ssh), 422, "api.invalid"); !strings.Contains(a.text, `"`+at+`"`) {
+			t.Errorf("%s: %s", ssh, a.text)
+		}
+	}
+	other := strings.Replace(jsonKey, "AAAA\\n", "AAAB\\n", 1)
+	before := s.world.Newest("one")
+	a := s.want(with(`{"user":"eve","key":"`+other+`","known_hosts":"192.0.2.1 `+someHostKey+`"}`), 202, "")
+	if strings.Contains(a.text, "PRIVATE KEY") {
+		t.Error(a.text)
+	}
+	s.reach("Updating", func() bool { return s.world.Newest("one") != before })
+	v, _ := s.m.Cluster("one")
+	deploy := wanted(v.Record).Deploy
+	for text, there := range map[string]bool{"username: eve": true, filepath.Join(dir, "ssh-key"): true,
+		"ssh-password": false, filepath.Join(dir, "known_hosts"): true} {
+		if strings.Contains(deploy, text) != there {
+			t.Errorf("%s: want %v in\n%s", text, there, deploy)
+		}
+	}
+	if key, err := os.ReadFile(filepath.Join(dir, "ssh-key")); err != nil || !strings.Contains(string(key), "AAAB\n") {
+		t.Errorf("%v %s", err, key)
+	}
+}
+
+// Of a cluster that has nodes, an update does not change how they are logged in to.
+func TestNoOtherKeyOfAClusterWithNodes(t *testing.T) {
+	s := begin(t)
+	s.running()
+	s.installed()
+	body := `{"ssh":{"user":"eve"},` + oneCluster[strings.Index(oneCluster, `"nodes"`):]
+	a := s.want(s.call("ann", "PUT", "/api/v1/clusters/one", body), 422, "api.invalid")
+	if !strings.Contains(a.text, "profile.ssh-changed") {
+		t.Error(a.text)
 	}
 }
 

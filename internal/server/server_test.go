@@ -173,8 +173,14 @@ func (s *site) want(a answer, status int, code string) answer {
 	return a
 }
 
+// jsonKey is a private key that no machine takes, as it stands in JSON.
+const jsonKey = `-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-----END PRIVATE KEY-----\n`
+
+// someHostKey is the host key of no machine.
+const someHostKey = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`
+
 const oneCluster = `{"name":"one","server_address":"192.0.2.250","domain":"cluster.local",
-	"ssh":{"user":"root","key":"-----BEGIN secret-key-----","password":"hunter2"},
+	"ssh":{"user":"root","key":"` + jsonKey + `","password":"hunter2"},
 	"bundles":{"amd64":"/srv/bundle.tar.gz"},
 	"nodes":[{"name":"m1","address":"192.0.2.1","roles":["controlplane","etcd"]},
 		{"name":"w1","address":"192.0.2.2","roles":["worker"]}]}`
@@ -284,7 +290,7 @@ func TestEverythingWrongAtOnce(t *testing.T) {
 	a := s.want(s.call("ann", "POST", "/api/v1/clusters", bad, "Accept-Language", "zh-CN"), 422, "api.invalid")
 	list, _ := a.body["errors"].([]any)
 	if len(list) != 3 || !strings.Contains(a.text, "不能") || strings.Contains(a.text, "hunter2") ||
-		strings.Contains(a.text, "secret-key") {
+		strings.Contains(a.text, "PRIVATE KEY") {
 		t.Errorf("%d %s", len(list), a.text)
 	}
 	s.want(s.call("ann", "POST", "/api/v1/clusters", strings.Replace(oneCluster, `"one"`, `"../../etc"`, 1)), 422,

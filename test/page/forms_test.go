@@ -16,7 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/test/page/site"
 )
 
-const secretKey = "-----BEGIN OPENSSH PRIVATE KEY-----\nsecret\n-----END OPENSSH PRIVATE KEY-----"
+const secretKey = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-----END PRIVATE KEY-----"
 
 // drafted is the answer to what is typed.
 type drafted struct {

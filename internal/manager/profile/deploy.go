@@ -46,12 +46,6 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 			d.Values[key] = value
 		}
 	}
-	from := func(file string) string {
-		if file == "" {
-			return ""
-		}
-		return "file:" + file
-	}
 	set("cluster-id", c.Name)
 	set("username", c.SSH.User)
 	set("dns-domain", c.Domain)
@@ -79,6 +73,8 @@ type Machines struct {
 	Unbalanced bool              // there is none any more
 	Bundles    map[string]string // by architecture; those that are not here stay
 	KnownHosts string            // the path of a file; "": it stays
+	SSH        *SSH              // how they are logged in to; nil: it stays
+	Files      Files             // of SSH
 }
 
 // Replaced is a deploy.yaml with other machines. Labels and taints of a node that keeps its name stay, unless others
@@ -110,6 +106,7 @@ func Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
 	if m.KnownHosts != "" {
 		d.Values["eggo.known-hosts"] = m.KnownHosts
 	}
+	m.login(d.Values)
 	delete(d.Values, "eggo.nodes")
 	d.Machines = nil
 	lb := cmp.Or(m.Balancer, BalancerOf(was))
@@ -117,6 +114,33 @@ func Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
 		lb = nil
 	}
 	return finish(d, nodes, lb, name, bundles(d, m.Bundles))
+}
+
+// login sets how the machines are logged in to. What is not said of it stays; a key or a password is in place of both.
+func (m Machines) login(values map[string]string) {
+	if m.SSH == nil {
+		return
+	}
+	f := m.Files
+	if f.Key != "" || f.Password != "" {
+		delete(values, "private-key-path")
+		delete(values, "eggo.password-from")
+	}
+	for key, value := range map[string]string{"username": m.SSH.User, "private-key-path": f.Key,
+		"eggo.password-from": from(f.Password), "eggo.sudo-password-from": from(f.SudoPassword),
+		"eggo.known-hosts": f.KnownHosts, "eggo.host-keys": m.SSH.HostKeys} {
+		if value != "" {
+			values[key] = value
+		}
+	}
+}
+
+// from is a file as the source of a password; "" if there is none.
+func from(file string) string {
+	if file == "" {
+		return ""
+	}
+	return "file:" + file
 }
 
 // alike says whether two files mean the same, wherever their keys stand.

@@ -102,7 +102,8 @@ func (r Rules) Create(c Cluster) []Finding {
 			out = append(out, wrong("body."+f.at, "empty", "field", f.at))
 		}
 	}
-	out = append(append(out, r.serverAddress(c)...), r.nodes(c.Nodes, r.Own)...)
+	out = append(append(out, logins(c.SSH)...), r.serverAddress(c)...)
+	out = append(out, r.nodes(c.Nodes, r.Own)...)
 	return append(out, r.Balancer(c.LoadBalancer, c.Nodes, "")...)
 }
 

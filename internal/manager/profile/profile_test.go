@@ -13,9 +13,12 @@ func node(name, address string, roles ...string) Node {
 	return Node{Name: name, Address: address, Roles: roles}
 }
 
+// someKey is a private key that no machine takes.
+const someKey = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-----END PRIVATE KEY-----\n"
+
 func right() Cluster {
 	return Cluster{Name: "one", ServerAddress: "192.0.2.250:7443", Domain: "cluster.local",
-		SSH: SSH{User: "root", Key: "key"}, Nodes: []Node{
+		SSH: SSH{User: "root", Key: someKey}, Nodes: []Node{
 			node("m1", "192.0.2.1", ControlPlane, Etcd), node("w1", "192.0.2.2", Worker)}}
 }
 
@@ -39,6 +42,10 @@ func TestCreate(t *testing.T) {
 		{"C1 name", func(c *Cluster) { c.Name = "" }, "name empty"},
 		{"C1 SSH user", func(c *Cluster) { c.SSH.User = "" }, "ssh.user empty"},
 		{"C1 SSH key", func(c *Cluster) { c.SSH.Key = "" }, "ssh.key empty"},
+		{"no key", func(c *Cluster) { c.SSH.Key = "-----BEGIN OPENSSH PRIVATE KEY-----…" }, "ssh.key ssh-key"},
+		{"a public key", func(c *Cluster) { c.SSH.Key = hostKey }, "ssh.key ssh-key"},
+		{"no known hosts", func(c *Cluster) { c.SSH.KnownHosts = "# mine\n192.0.2.1 " + hostKey + "\ngarbage\n" },
+			"ssh.known_hosts known-hosts"},
 		{"C1 server's address", func(c *Cluster) { c.ServerAddress = "" }, "server_address empty"},
 		{"C1 domain", func(c *Cluster) { c.Domain = "" }, "domain empty"},
 		{"C2 name", func(c *Cluster) { c.Nodes[1].Name = "" }, "nodes[1].name node-empty"},
