@@ -143,7 +143,10 @@ func (t *taking) document() *document {
 	}
 	d.Endpoint = n.Endpoint
 	if d.Endpoint == "" && len(d.Masters) > 0 {
-		d.Endpoint = net.JoinHostPort(d.Masters[0].IP, "6443")
+		d.Endpoint = d.Masters[0].IP
+	}
+	if _, _, err := net.SplitHostPort(d.Endpoint); err != nil && d.Endpoint != "" {
+		d.Endpoint = net.JoinHostPort(d.Endpoint, "6443") // as kubeadm takes it
 	}
 	t.sans(d, n.SANs)
 	t.dns(d)
@@ -222,22 +225,8 @@ func (t *taking) dns(d *document) {
 	if t.DNS.Address == "" {
 		t.warn("", "import.no-dns")
 	}
-	known := []string{".:53", "errors", "health", "lameduck 5s", "ready", "kubernetes", "pods insecure", "fallthrough",
-		"ttl 30", "prometheus :9153", "max_concurrent 1000", "cache 30", "disable success", "disable denial", "loop",
-		"reload", "loadbalance", "}"}
-	var others []string
-	for line := range strings.Lines(t.DNS.Corefile) {
-		line = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line), "{"))
-		if to, is := strings.CutPrefix(line, "forward . "); is {
-			if to != "/etc/resolv.conf" {
-				d.Eggo.DNSUpstreams = strings.Fields(to)
-			}
-			continue
-		}
-		if line != "" && !slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(line, k) }) {
-			others = append(others, event.Clean(line))
-		}
-	}
+	upstreams, others := corefile(t.DNS.Corefile)
+	d.Eggo.DNSUpstreams = upstreams
 	if len(others) > 0 {
 		t.warn("", "import.corefile", "lines", strings.Join(others, "; "))
 	}

@@ -38,6 +38,7 @@ func TestEveryFlagOfKubeadmWithAnotherValue(t *testing.T) {
 func TestFlagsFollowTheCluster(t *testing.T) {
 	c := second(t)
 	c.Kubelet = strings.Replace(c.Kubelet, "cluster.local", "k8s.example", 1)
+	c.Kubelet, c.DNS.Address = strings.Replace(c.Kubelet, "10.96.0.10", "10.30.0.10", 1), "10.30.0.10"
 	c.Proxy = strings.Replace(c.Proxy, "10.244.0.0/16", "10.20.0.0/16", 1)
 	c.Config = strings.NewReplacer("10.244.0.0/16", "10.20.0.0/16", "10.96.0.0/12", "10.30.0.0/16", "cluster.local",
 		"k8s.example", "clusterName: kubernetes", "clusterName: blue").Replace(c.Config)

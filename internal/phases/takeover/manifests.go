@@ -106,7 +106,9 @@ func (t *taking) own(node, component string, flags map[string]string) map[string
 			out[name] = value
 			continue
 		}
-		if config.RefusesFlag(component, nameOf(component, name), value) {
+		refused := config.RefusesFlag(component, nameOf(component, name), value) ||
+			component == apiServer && name == "--anonymous-auth" && value == "false" // kubeadm's probes are anonymous
+		if refused {
 			t.refuse(node, "import.flag", "flag", event.Clean(name), "value", event.Clean(value), "component",
 				component)
 			continue
@@ -124,6 +126,10 @@ func nameOf(component, flag string) string {
 	return "ETCD_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_"))
 }
 
+// alone are flags that name a file which names no others: Eggo mounts it without its directory.
+var alone = []string{"--audit-policy-file", "--authentication-config", "--oidc-ca-file", "--tracing-config-file",
+	EncryptionFlag}
+
 // volumes refuses what the pod sees of the node and would not see any more: beside kubeadm's own, Eggo mounts what
 // flags name.
 func (t *taking) volumes(node, component string, p *corev1.Pod, own map[string]string) {
@@ -131,6 +137,9 @@ func (t *taking) volumes(node, component string, p *corev1.Pod, own map[string]s
 	for name, value := range own {
 		for _, at := range config.FlagPaths(component, strings.TrimPrefix(name, "--"), value) {
 			named[at.Path] = true
+			if slices.Contains(alone, name) {
+				named[path.Dir(at.Path)] = true
+			}
 		}
 	}
 	mounts := map[string]string{}

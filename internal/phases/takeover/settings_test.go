@@ -108,3 +108,21 @@ func wantSetting(t *testing.T, c *Cluster, what, want string) {
 		t.Errorf("%s: %v", what, problems)
 	}
 }
+
+// Only where the root zone is forwarded to is the cluster's; all else is named.
+func TestCorefiles(t *testing.T) {
+	const root = ".:53 {\n    errors\n    forward . 192.0.2.53 192.0.2.54:53 {\n       max_concurrent 1000\n    }\n}\n"
+	for text, want := range map[string]string{
+		root: "192.0.2.53 192.0.2.54 | ",
+		"consul.local:53 {\n  errors\n  forward . 10.150.0.1\n}\n" + root: "192.0.2.53 192.0.2.54 | consul.local:53; " +
+			"errors; forward . 10.150.0.1; }",
+		strings.Replace(root, "192.0.2.53", "tls://192.0.2.53", 1):    " | forward . tls://192.0.2.53 192.0.2.54:53",
+		strings.Replace(root, "192.0.2.54:53", "192.0.2.54:99", 1):    " | forward . 192.0.2.53 192.0.2.54:99",
+		"# forward . 192.0.2.1\n. {\n  forward . /etc/resolv.conf\n}": " | ",
+	} {
+		up, others := corefile(text)
+		if got := strings.Join(up, " ") + " | " + strings.Join(others, "; "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

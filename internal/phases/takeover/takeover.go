@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -88,8 +89,22 @@ func (c *Cluster) Take(w Wanted) *Taken {
 		t.proxy()
 	}
 	t.kubelet()
-	files := t.pki()
-	return &Taken{Text: t.render(d), PKI: files, Findings: t.out}
+	files, text := t.pki(), t.render(d)
+	t.loads(text)
+	return &Taken{Text: text, PKI: files, Findings: t.out}
+}
+
+// loads refuses what deploy.yaml cannot have together, by the key: nobody has seen the file yet.
+func (t *taking) loads(text []byte) {
+	if (&Taken{Findings: t.out}).Refused() {
+		return
+	}
+	_, problems := config.Load(text, "deploy.yaml")
+	for _, p := range problems {
+		if p.Severity == event.Error {
+			t.refuse("", "import.rejected", "key", event.Clean(p.Key), "value", event.Clean(p.Args["value"]), "why", p.Code)
+		}
+	}
 }
 
 func (t *taking) find(sev event.Severity, node, code string, kv ...string) {
