@@ -111,7 +111,7 @@ func ReadEggo(ctx context.Context, q request.ImportEggo, d Deps) (request.Reques
 	}
 	files, from := map[string][]byte{}, filepath.Join(q.Dir, "pki")
 	for _, name := range phases.ForeignSecrets() {
-		data, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(name)))
+		data, err := readRegular(filepath.Join(from, filepath.FromSlash(name)))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, event.NewFault(event.ClassPreflight, "import.no-key", nil, "file", filepath.Join(from, name))
 		}
@@ -122,7 +122,7 @@ func ReadEggo(ctx context.Context, q request.ImportEggo, d Deps) (request.Reques
 	}
 	const encryption = "encryption-config.yaml"
 	for _, dir := range []string{from, q.Dir} {
-		if data, err := os.ReadFile(filepath.Join(dir, encryption)); err == nil {
+		if data, err := readRegular(filepath.Join(dir, encryption)); err == nil {
 			files[encryption] = data
 		}
 	}
@@ -132,6 +132,18 @@ func ReadEggo(ctx context.Context, q request.ImportEggo, d Deps) (request.Reques
 	next := request.Import{Common: request.Common{HostKeys: q.HostKeys}, EggoDir: q.Dir}
 	next.Source, err = placeImport(ctx, d, s.cluster.Name, from, text, files, nil)
 	return next, err
+}
+
+// readRegular reads a file, and nothing that waits for a writer.
+func readRegular(path string) ([]byte, error) {
+	i, err := os.Stat(path)
+	if err == nil && !i.Mode().IsRegular() {
+		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
 }
 
 // placeImport puts what was read into the cluster's directory. Its deploy.yaml becomes the cluster's own when preflight

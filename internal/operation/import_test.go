@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -398,6 +399,16 @@ func TestImportOfAClusterOfTheOriginalEggo(t *testing.T) {
 		t.Errorf("the certificates of its maker are called wrong: %+v %v", rows, err)
 	}
 	elsewhere(t, f)
+	key := filepath.Join(dir, "pki", "sa.key")
+	if err := errors.Join(os.Rename(key, key+".away"), syscall.Mkfifo(key, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadEggo(t.Context(), request.ImportEggo{Dir: dir}, d); event.AsFault(err).Code != "pki.read" {
+		t.Error(err)
+	}
+	if err := os.Rename(key+".away", key); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Remove(filepath.Join(dir, "pki", "etcd", "ca.key")); err != nil {
 		t.Fatal(err)
 	}

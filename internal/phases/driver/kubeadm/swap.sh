@@ -5,7 +5,7 @@ own "$at"
 dirs "$ASIDE"
 (umask 077; cat "$D/pods/$NAME/$NAME.yaml" >"$ASIDE/$NAME.new")
 # what the kubelet would make for a pod is made and recorded here
-awk '/^ *path: / {p=$2} /^ *type: DirectoryOrCreate$/ {print p}' "$ASIDE/$NAME.new" | while IFS= read -r p; do
+awk '/^ *path: / {p=$0; sub(/^ *path: /, "", p); gsub(/^["\047]|["\047]$/, "", p)} /^ *type: DirectoryOrCreate$/ {print p}' "$ASIDE/$NAME.new" | while IFS= read -r p; do
   # shellcheck disable=SC3044 # as above
   dirs "$p"
 done
