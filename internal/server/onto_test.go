@@ -235,8 +235,8 @@ func TestARestoreOntoNewMachinesThatDoesNotBegin(t *testing.T) {
 		try()
 		now, err := os.ReadFile(own)
 		v, err2 := s.m.Cluster("one")
-		if err != nil || err2 != nil || string(now) != string(text) || s.there("seed.json") || !s.there("known_hosts") ||
-			v.State != "Running" || v.Operation != nil {
+		if err != nil || err2 != nil || string(now) != string(text) || s.there("seed.json") ||
+			!s.there("known_hosts") || v.State != "Running" || v.Operation != nil {
 			t.Errorf("%s: %v %v %v\n%s", what, v.State, err, err2, now)
 		}
 		if aside, _ := filepath.Glob(filepath.Join(s.root, "one", "replaced-*")); len(aside) > 0 {
