@@ -337,11 +337,15 @@ func (c *cluster) operate(ctx context.Context, k Kind, q Request) error {
 	if err := q.ready(c.rec); err != nil {
 		return err
 	}
-	return c.begin(ctx, c.eventOf(k), q.operation(k), func(r *Record) {
+	err := c.begin(ctx, c.eventOf(k), q.operation(k), func(r *Record) {
 		if q.Wanted != nil {
 			r.Wanted = q.Wanted
 		}
 	})
+	if err != nil && c.m.doubt(c.name) != nil {
+		err = errors.Join(err, ErrDoubt)
+	}
+	return err
 }
 
 // fits refuses what is not possible in the state that the cluster is in.

@@ -268,7 +268,7 @@ func (s *Server) restoreOnto(
 				return err
 			})
 		}, who, manager.Request{})
-	if err != nil && undo != nil { // it did not begin: the cluster is what it was
+	if err != nil && undo != nil && !errors.Is(err, manager.ErrDoubt) { // the cluster is what it was
 		err = errors.Join(err, undo(context.WithoutCancel(ctx)))
 	}
 	return out, err

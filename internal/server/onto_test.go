@@ -224,8 +224,7 @@ func TestARestoreOntoNewMachinesThatDoesNotBegin(t *testing.T) {
 	for what, try := range map[string]func(){
 		"a typo": func() { s.want(s.onto(with+`,"on_failure":"pray"}`), 422, "usage.on-failure") },
 		"a store that is full": func() {
-			store.Repair()
-			store.Break = 1
+			store.Fill()
 			if a := s.onto(with + "}"); a.status < 500 {
 				t.Errorf("%d %s", a.status, a.text)
 			}
@@ -247,6 +246,30 @@ func TestARestoreOntoNewMachinesThatDoesNotBegin(t *testing.T) {
 	if s.there("deploy.yaml") || !s.there("seed.json") {
 		t.Error("a restore that begins has not set the cluster aside")
 	}
+}
+
+// What the store reports as failed may be written all the same. While nobody knows, what was set aside stays so: a
+// restore that is found later is continued with the data of the backup, and not without them.
+func TestARestoreOntoNewMachinesThatMayHaveBegun(t *testing.T) {
+	store := &managertest.Memory{}
+	s, identity := keptIn(t, store)
+	body := `{"identity":"` + identity + `",` + ontoNew + `}`
+	store.Tear()
+	if a := s.onto(body); a.status < 500 {
+		t.Errorf("%d %s", a.status, a.text)
+	}
+	if s.there("deploy.yaml") || !s.there("seed.json") {
+		t.Error("it was undone though it may have been written down")
+	}
+	store.Repair()
+	s.want(s.onto(body), 412, "manager.revision") // it was: the cluster is what its record says
+	if v, err := s.m.Cluster("one"); err != nil || v.Continued() != manager.Restore || !s.there("seed.json") {
+		t.Errorf("%v %q", err, v.Continued())
+	}
+	s.want(s.call("ann", "POST", "/api/v1/clusters/one/continue", ""), 202, "")
+	s.reach("Updating", func() bool { v, _ := s.m.Cluster("one"); return v.Operation.Run() != "" })
+	s.world.Newest("one").Finish(nil)
+	s.reach("Running", nil)
 }
 
 // The server was killed when it had set the deploy.yaml of the cluster aside, and before it had written down that it

@@ -363,6 +363,13 @@ func (s *Memory) Tear() {
 	s.Writes, s.Break, s.Torn = 0, 1, true
 }
 
+// Fill has the next write fail, and nothing else.
+func (s *Memory) Fill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Writes, s.Break, s.Torn, s.Brief = 0, 1, false, true
+}
+
 func (s *Memory) write(do func()) error {
 	s.Writes++
 	switch {
