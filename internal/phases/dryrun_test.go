@@ -34,7 +34,7 @@ func dryRun(t *testing.T, l *phasestest.Lab, plan func(phases.Env) *engine.Plan)
 	env.StateDir = filepath.Join(state, "s")
 	sum, err := engine.Run(t.Context(), phases.DryRun(env, plan), quick(b))
 	if err != nil {
-		t.Fatalf("%v %+v", err, sum.Failed)
+		t.Fatalf("%v %+v %v", err, sum.Failed, b.findings())
 	}
 	if diff := cmp.Diff(before, tree(t, l)); diff != "" {
 		t.Error("a dry run changed machines:", diff)

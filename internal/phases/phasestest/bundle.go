@@ -51,6 +51,9 @@ spec:
 // NewEtcd is the version of Kubernetes whose bundle has another minor of etcd than all others.
 const NewEtcd = "v1.35.7"
 
+// WithKubeadm is a build whose bundle has kubeadm and its images beside the programs.
+const WithKubeadm = "kubeadm"
+
 // member of the archive.
 type member struct{ name, body string }
 
@@ -97,8 +100,8 @@ func writeBundle(path, version, build string, absent []string, broken ...string)
 		debs = append(debs, [2]string{"docker.io", "containerd (>= 1.4)"})
 		programs["cri-dockerd"] = both
 	}
-	if build == WithCoreDNS {
-		programs["coredns"] = cp
+	if name, _, _ := strings.Cut(build, " "); name == WithCoreDNS || name == WithKubeadm {
+		programs[name] = cp
 	}
 	for _, p := range debs {
 		file := p[0] + "_" + pkg + "_amd64.deb"
@@ -130,7 +133,7 @@ func writeBundle(path, version, build string, absent []string, broken ...string)
 		add(bundle.Member{Path: "cni/" + name, Kind: bundle.Binary, Name: "cni-" + name, Version: "1", Roles: both,
 			Dst: "/opt/cni/bin", Mode: 0o755}, "plugin "+name)
 	}
-	tarball, err := images(m, both)
+	tarball, err := images(m, both, imagesOf(version, build))
 	if err != nil {
 		return err
 	}
@@ -145,8 +148,21 @@ func writeBundle(path, version, build string, absent []string, broken ...string)
 		string(bundle.ImagesSumText(hexSum([]byte(tarball))))}))
 }
 
-// images adds three images to the manifest and returns images.tar.
-func images(m *bundle.Manifest, roles []bundle.Role) (string, error) {
+// imagesOf are three images, and those of kubeadm where the build has it.
+func imagesOf(version, build string) []string {
+	out := []string{"registry.test/pause:3.10.1", "registry.test/coredns/coredns:v1.12.1",
+		"registry.test/flannel:v0.28.4"}
+	if strings.HasPrefix(build, WithKubeadm) {
+		for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
+			out = append(out, "registry.k8s.io/"+name+":"+version)
+		}
+		out = append(out, "registry.k8s.io/etcd:3.6.5-0")
+	}
+	return out
+}
+
+// images adds images to the manifest and returns images.tar.
+func images(m *bundle.Manifest, roles []bundle.Role, names []string) (string, error) {
 	blobs := map[string]string{}
 	put := func(s, mediaType string) image.Descriptor {
 		d := "sha256:" + hexSum([]byte(s))
@@ -154,8 +170,7 @@ func images(m *bundle.Manifest, roles []bundle.Role) (string, error) {
 		return image.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(s))}
 	}
 	var all []image.Image
-	for _, name := range []string{"registry.test/pause:3.10.1", "registry.test/coredns/coredns:v1.12.1",
-		"registry.test/flannel:v0.28.4"} {
+	for _, name := range names {
 		config := put(`{"architecture":"amd64","os":"linux","created":"1970-01-01T00:00:00Z"}`,
 			"application/vnd.oci.image.config.v1+json")
 		layer := put("layer of "+name, "application/vnd.oci.image.layer.v1.tar+gzip")

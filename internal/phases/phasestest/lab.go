@@ -222,7 +222,11 @@ func (l *Lab) Release(version string, broken ...string) (path string, err error)
 	if err := os.RemoveAll(filepath.Join(l.Dir, "stage-"+version)); err != nil { // of another one of the version
 		return "", err
 	}
-	if err := writeBundle(filepath.Join(l.Dir, file), version, version, nil, broken...); err != nil {
+	build := version
+	if l.Cluster.ByKubeadm() {
+		build = WithKubeadm + " " + version
+	}
+	if err := writeBundle(filepath.Join(l.Dir, file), version, build, nil, broken...); err != nil {
 		return "", err
 	}
 	_, err = stageAs(context.Background(), l.Dir, file, "stage-"+version)
