@@ -336,7 +336,7 @@ func (c *cluster) ended(epoch uint64, out Outcome) {
 // idle says whether an operation ended before its first change, so that the cluster is what it was before.
 func (c *cluster) idle(out Outcome) bool {
 	o := c.rec.Operation
-	return out.idle() && len(o.Runs) < 2 && o.Before != "" && !o.Final && c.state != state.Canceling
+	return out.Idle() && len(o.Runs) < 2 && o.Before != "" && !o.Final && c.state != state.Canceling
 }
 
 func (c *cluster) finish(ctx context.Context, out Outcome) error {

@@ -168,8 +168,8 @@ type Outcome struct {
 	Unchanged bool
 }
 
-// idle says whether a run that was refused before it changed anything leaves the cluster as it was.
-func (o Outcome) idle() bool {
+// Idle says whether a run that was refused before it changed anything leaves the cluster as it was.
+func (o Outcome) Idle() bool {
 	if o.Fault == nil || !o.Unchanged {
 		return false
 	}

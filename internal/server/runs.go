@@ -49,6 +49,8 @@ type Run struct {
 	Outcome string    `json:"outcome,omitempty"`
 	Fault   *Fault    `json:"fault,omitempty"`
 	Waits   []Wait    `json:"waits_for,omitempty" doc:"Steps that failed, and wait for a decision."`
+	// Continue is of the newest run of a cluster only.
+	Continue string `json:"continues,omitempty" doc:"The run failed, and continuing the cluster continues this kind of operation. Only of a run that was asked for by itself."`
 }
 
 type runsInput struct {
@@ -164,7 +166,15 @@ func (s *Server) getRun(ctx context.Context, _ access.Caller, in *InRun) (*runOu
 	}
 	for _, r := range all {
 		if r.Run == in.Run {
-			return &runOutput{s.showRun(ctx, r)}, nil
+			out := s.showRun(ctx, r)
+			if r.Fault != nil {
+				v, err := s.Manager.Cluster(in.Cluster)
+				if err != nil {
+					return nil, err
+				}
+				out.Fault, out.Continue = s.faultOfRun(ctx, v, r)
+			}
+			return &runOutput{out}, nil
 		}
 	}
 	return nil, event.NewFault(event.ClassUsage, "usage.no-run", nil, "run", in.Run, "dir", s.Deps().Store.Where())

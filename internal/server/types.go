@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,6 +35,8 @@ type Fault struct {
 	Node   string `json:"node,omitempty"`
 	// HostKey of ssh.hostkey-unknown.
 	HostKey string `json:"host_key,omitempty" doc:"The unknown host key that the node has shown. Once its fingerprint is compared, it can be one of the host_keys of the node."`
+	// Errors of a run.
+	Errors []Reason `json:"errors,omitempty" doc:"Why the run failed: the errors that preflight found, and the steps that failed; at most 100."`
 }
 
 // Cluster is a cluster as the API shows it.
@@ -97,7 +98,7 @@ func (s *Server) show(ctx context.Context, v manager.View) Cluster {
 	return Cluster{Nodes: nodes, Balancer: lb, Facts: Facts{
 		Name: v.Name, State: string(v.State), Ready: v.State.Ready(), Since: v.Since, Revision: v.Revision,
 		Created: v.Created, ViewOnly: v.Kubeconfig, Operation: o,
-		Last: operationOf(v.Last), Fault: faultOf(ctx, cmp.Or(v.Fault, v.Trouble)), Continue: string(v.Continued()),
+		Last: operationOf(v.Last), Fault: s.faultOfCluster(ctx, v), Continue: string(v.Continued()),
 	}}
 }
 

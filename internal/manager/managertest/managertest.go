@@ -92,8 +92,8 @@ func (w *World) Begin(cluster string, k manager.Kind) *Run {
 	defer w.mu.Unlock()
 	s := w.site(cluster)
 	w.count++
-	r := &Run{w: w, site: s, id: fmt.Sprintf("run-%06d", w.count), Cluster: cluster, Kind: k, done: make(chan struct{}),
-		changed: true}
+	r := &Run{w: w, site: s, id: fmt.Sprintf("20261121T%06dZ-run", w.count), Cluster: cluster, Kind: k,
+		done: make(chan struct{}), changed: true}
 	s.runs = append(s.runs, r)
 	live := 0
 	for _, o := range s.runs {

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
+)
+
+// unreached is the log of a run that ended before it changed anything: w2 was not reached, and w3 shows an unknown host
+// key.
+func unreached() []event.Event {
+	failed := event.Fault{Class: event.ClassPreflight, Code: "preflight.failed", Args: map[string]string{"count": "2"}}
+	return []event.Event{
+		event.PlanMade{Hosts: []event.Host{{Name: "w2"}, {Name: "w3"}}, Steps: []event.Step{{ID: "facts/w2", Host: "w2",
+			Title: event.M("step.facts.gather")}, {ID: "preflight", Title: event.M("step.preflight")}}},
+		event.StepStarted{Step: "facts/w2", Try: 3},
+		event.StepEnded{Step: "facts/w2", Outcome: event.Ignored, Fault: event.NewFault(event.ClassAuth,
+			"ssh.unreachable", nil, "addr", "192.0.2.3")},
+		event.StepStarted{Step: "preflight", Try: 1},
+		event.Finding{Host: "w2", Severity: event.Error, Fault: event.Fault{Class: event.ClassPreflight,
+			Code: "ssh.unreachable", Node: "w2", Args: map[string]string{"addr": "192.0.2.3:22", "why": "no route"},
+			Cause: "no route to host"}},
+		event.Finding{Host: "w3", Severity: event.Error, Fault: event.Fault{Class: event.ClassAuth,
+			Code: "ssh.hostkey-unknown", Args: map[string]string{"key": "ssh-ed25519 AAAA", "host": "192.0.2.4"}}},
+		event.Finding{Host: "w3", Severity: event.Warning, Fault: event.Fault{Code: "check.swap"}},
+		event.StepEnded{Step: "preflight", Outcome: event.Failed, Fault: &failed},
+		event.RunEnded{Outcome: event.Failed, Fault: &failed},
+	}
+}
+
+// logs has the log of a run of the world in the state directory.
+func (s *site) logs(run, verb string, events ...event.Event) {
+	s.t.Helper()
+	j, err := journal.Open(s.root, "one")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	log, err := j.NewRun(verb, time.Now())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	bus := event.NewBus(time.Now, log)
+	for _, e := range append([]event.Event{event.RunStarted{Cluster: "one", Verb: verb}}, events...) {
+		if err := bus.Emit(e); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	runs := filepath.Join(s.root, "one", "runs")
+	if err := os.Rename(filepath.Join(runs, log.ID()), filepath.Join(runs, run)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// reasons are the node, the code and the host key of each error of a fault.
+func reasons(fault any) (out []string) {
+	f, _ := fault.(map[string]any)
+	list, _ := f["errors"].([]any)
+	for _, x := range list {
+		r := x.(map[string]any)
+		text := r["node"].(string) + " " + r["code"].(string)
+		if key, is := r["host_key"].(string); is {
+			text += " " + key
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// A run that preflight refused says why, in the cluster and by itself, in the language of the caller; and what is to be
+// done there, where no command can be run again.
+func TestAFailedPreflightSaysWhy(t *testing.T) {
+	s := begin(t)
+	s.running()
+	const one, want = "/api/v1/clusters/one", "w2 ssh.unreachable, w3 ssh.hostkey-unknown ssh-ed25519 AAAA"
+	got := s.want(s.call("vera", "GET", one, ""), 200, "")
+	text := strings.Replace(got.text, `"nodes":[`, `"nodes":[{"name":"w2","address":"192.0.2.3","roles":["worker"]},`, 1)
+	for _, c := range []struct{ lang, detail, next string }{
+		{"en", "no route to host", "Nothing was changed. Fix the errors listed, then change the nodes again."},
+		{"zh", "no route to host", "未做任何改动。"}} {
+		before := s.world.Newest("one")
+		s.want(s.call("ann", "PUT", one, text), 202, "")
+		s.reach("Updating", func() bool { return s.world.Newest("one") != before })
+		run := s.world.Newest("one")
+		events := unreached()
+		s.logs(run.ID(), "join", events...)
+		run.Refuse(events[len(events)-1].(event.RunEnded).Fault)
+		s.reach("Running", nil)
+		for _, path := range []string{one, one + "/runs/" + run.ID()} {
+			a := s.want(s.call("vera", "GET", path, "", "Accept-Language", c.lang), 200, "")
+			f, _ := a.body["fault"].(map[string]any)
+			if next, _ := f["next"].(string); strings.Join(reasons(f), ", ") != want ||
+				!strings.HasPrefix(next, c.next) || !strings.Contains(a.text, c.detail) || a.body["continues"] != nil {
+				t.Errorf("%s: %s", path, a.text)
+			}
+		}
+	}
+}
+
+// Of a creation that preflight refused the advice is to continue it, or to change its nodes; a run that another one has
+// followed is not continued.
+func TestTheAdviceIsThatOfTheCluster(t *testing.T) {
+	s := begin(t)
+	s.want(s.call("ann", "POST", "/api/v1/clusters", oneCluster), 202, "")
+	s.reach("Creating", func() bool { return s.world.Newest("one") != nil })
+	first := s.world.Newest("one")
+	events := unreached()
+	refused := events[len(events)-1].(event.RunEnded).Fault
+	s.logs(first.ID(), "deploy", events...)
+	next := func(path string) (string, any) {
+		a := s.want(s.call("vera", "GET", "/api/v1/clusters/one"+path, ""), 200, "")
+		f, _ := a.body["fault"].(map[string]any)
+		text, _ := f["next"].(string)
+		return text, a.body["continues"]
+	}
+	const create = "Fix the errors listed, then continue the cluster, or change its nodes."
+	if got, is := next("/runs/" + first.ID()); got != create || is != "create" { // before the manager has seen its end
+		t.Error(got, is)
+	}
+	first.Refuse(refused)
+	s.reach("Unavailable", nil)
+	for _, path := range []string{"", "/runs/" + first.ID()} {
+		if got, is := next(path); got != create || is != "create" {
+			t.Error(path, got, is)
+		}
+	}
+	s.want(s.call("ann", "POST", "/api/v1/clusters/one/continue", ""), 202, "")
+	s.reach("Creating", func() bool { return s.world.Newest("one") != first })
+	s.world.Newest("one").Finish(&event.Fault{Class: event.ClassFailed, Code: "run.failed"})
+	s.reach("Unavailable", nil)
+	if got, is := next(""); got != "Fix the errors listed, then continue the cluster." || is != "create" {
+		t.Error(got, is)
+	}
+	if got, is := next("/runs/" + first.ID()); !strings.HasPrefix(got, "Nothing was changed.") || is != nil {
+		t.Error(got, is)
+	}
+}
