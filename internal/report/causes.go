@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/runstate"
 )
 
 // Cause is one thing that is wrong, with all that it was found on.
@@ -62,4 +63,15 @@ func Causes(findings []event.Finding) []Cause {
 		return len(b.Findings) - len(a.Findings)
 	})
 	return out
+}
+
+// Found are the causes among what a check of a run found.
+func Found(reasons []runstate.Reason) []Cause {
+	var list []event.Finding
+	for _, r := range reasons {
+		if r.Found {
+			list = append(list, event.Finding{Host: r.Host, Severity: event.Error, Fault: *r.Fault.On(r.Host)})
+		}
+	}
+	return Causes(list)
 }

@@ -110,6 +110,9 @@ func (pl *Plain) failures(e event.RunEnded) {
 		text, next := p.Fault(&f.Fault)
 		pl.out.WriteString("  " + pl.host(f.Step.Host) + "  " + p.Msg(f.Step.Title) + "\n    " + text + " [" +
 			event.Clean(f.Fault.Code) + "]\n")
+		if f.Fault.Code == runstate.CheckFailed {
+			pl.found(s.FoundBy(f.Step))
+		}
 		if next != "" && !told[next] {
 			told[next] = true
 			pl.out.WriteString("    " + p.T("report.next", "next", next) + "\n")
@@ -123,8 +126,30 @@ func (pl *Plain) failures(e event.RunEnded) {
 	}
 	text, next := p.Fault(e.Fault)
 	pl.out.WriteString("\n" + p.T("report.run-failed", "fault", text) + " [" + event.Clean(e.Fault.Code) + "]\n")
+	if e.Fault.Code == runstate.CheckFailed && !head {
+		pl.found(s.FoundBy(nil))
+	}
 	if next != "" {
 		pl.out.WriteString("  " + p.T("report.next", "next", next) + "\n")
+	}
+}
+
+// found lists what a check found, by cause: the log has it far above.
+func (pl *Plain) found(reasons []runstate.Reason) {
+	p := pl.p
+	for _, c := range Found(reasons) {
+		text, next := p.Fault(&c.Findings[0].Fault)
+		names := c.Hosts()
+		if len(names) > 1 {
+			text = p.T("wizard.cause", "count", itoa(len(names)), "text", text)
+		}
+		pl.out.WriteString("    - " + text + " [" + event.Clean(c.Findings[0].Fault.Code) + "]\n")
+		if len(names) > 1 {
+			pl.out.WriteString("      " + strings.Join(Ranges(names), p.T("report.list-comma")) + "\n")
+		}
+		if next != "" {
+			pl.out.WriteString("      " + p.T("report.next", "next", next) + "\n")
+		}
 	}
 }
 

@@ -181,6 +181,9 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 			next = p.Join(p.Msg(cause), p.Msg(do))
 		}
 		out = append(out, x.wrapped(text, 5, w, t.Text.Render)...)
+		if f.Fault.Code == runstate.CheckFailed {
+			out = append(out, x.found(s.FoundBy(f.Step), w)...)
+		}
 		if next != "" {
 			out = append(out, x.wrapped(t.Glyphs.Arrow+" "+next, 5, w, t.Text.Render)...)
 		}
@@ -191,6 +194,9 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 	if e := s.Ended; e != nil && e.Fault != nil && len(out) == 0 {
 		text, next := p.Fault(e.Fault)
 		out = x.wrapped(text, 3, w, t.Text.Render)
+		if e.Fault.Code == runstate.CheckFailed {
+			out = append(out, x.found(s.FoundBy(nil), w)...)
+		}
 		if next != "" {
 			out = append(out, x.wrapped(t.Glyphs.Arrow+" "+next, 3, w, t.Text.Render)...)
 		}
@@ -206,6 +212,26 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 		key = "ui.sum.stopped"
 	}
 	return append([]string{x.head(key)}, out...)
+}
+
+// found is what a check found, by cause, with the nodes beneath.
+func (x Summary) found(reasons []runstate.Reason, w int) []string {
+	var out []string
+	for _, c := range report.Found(reasons) {
+		text, next := x.P.Fault(&c.Findings[0].Fault)
+		names := c.Hosts()
+		if len(names) > 1 {
+			text = x.P.T("wizard.cause", "count", fmt.Sprint(len(names)), "text", text)
+		}
+		out = append(out, x.wrapped(x.Theme.Glyphs.Failed+" "+text, 5, w, x.Theme.Bad.Render)...)
+		if len(names) > 1 {
+			out = append(out, x.wrapped(strings.Join(report.Ranges(names), "  "), 7, w, x.Theme.Dim.Render)...)
+		}
+		if next != "" {
+			out = append(out, x.wrapped(x.Theme.Glyphs.Arrow+" "+next, 7, w, x.Theme.Text.Render)...)
+		}
+	}
+	return out
 }
 
 // wrapped breaks text into lines that begin at a cell and end before the edge.
