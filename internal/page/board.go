@@ -26,6 +26,7 @@ type boardOf struct {
 	live         bool    // the run goes on, or its replay
 	replay       bool
 	bad          *event.Fault // why the log cannot be read on
+	end          ending
 }
 
 // clock is the time of the run's events.
@@ -215,6 +216,9 @@ func (b boardOf) node(s *runstate.State, h *runstate.Host, size string) (node, r
 	n.Roles, n.RoleIDs = b.p.List(roles), h.Roles
 	if at.Rank <= runstate.RankFailed && at.Step != nil && at.Step.Fault != nil {
 		n.Why, n.Fix = b.why(at.Step.Fault, h.LinesOf(at.Step.ID, runstate.FailLines))
+	}
+	if x := b.foundOn(s, h.Name); len(x) > 0 && n.Why == "" {
+		n.Why, n.Fix = x[0].Text, x[0].Fix
 	}
 	n.Doing = b.p.T("ui.nothing-yet")
 	if at.Step != nil {
@@ -415,7 +419,12 @@ func (p *Page) drawer(v *visit, b boardOf) (draw func() (parts, error), leave fu
 		if err != nil {
 			return nil, nil, err
 		}
-		return func() (parts, error) { return h.board(p, b) }, func() { p.hubs.leave(h) }, nil
+		return func() (parts, error) {
+			if !b.end.known && h.ended(p.Now()) {
+				b.end = p.ending(v, b)
+			}
+			return h.board(p, b)
+		}, func() { p.hubs.leave(h) }, nil
 	}
 	log, err := p.Open(v.r.Context(), b.cluster, b.run)
 	if err != nil {
@@ -425,6 +434,7 @@ func (p *Page) drawer(v *visit, b boardOf) (draw func() (parts, error), leave fu
 	if last, err := strconv.ParseUint(v.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
 		from = max(from, last) // the browser opens the same address again
 	}
+	b.end = p.ending(v, b)
 	r := newReplay(log, from, speed, p.Now)
 	return func() (parts, error) { return r.board(p, b) }, log.Close, nil
 }

@@ -39,7 +39,13 @@ type hub struct {
 	read  time.Time // when the log was read last
 	over  bool
 	at    moment
-	drawn map[i18n.Lang]parts // of the whole run, at the moment
+	drawn map[drawnAs]parts // of the whole run, at the moment
+}
+
+// drawnAs is what differs between those who see the same moment.
+type drawnAs struct {
+	lang i18n.Lang
+	end  ending
 }
 
 // moment is what a drawing depends on.
@@ -135,6 +141,14 @@ func (x *hub) catchUp(now time.Time) {
 	}
 }
 
+// ended says whether the run has ended by now.
+func (x *hub) ended(now time.Time) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.catchUp(now)
+	return x.state.Ended != nil
+}
+
 // board draws the run as it is now, and the node that is looked at.
 func (x *hub) board(p *Page, b boardOf) (parts, error) {
 	x.mu.Lock()
@@ -148,15 +162,16 @@ func (x *hub) board(p *Page, b boardOf) (parts, error) {
 		at.second = 0
 	}
 	if at != x.at || x.drawn == nil {
-		x.at, x.drawn = at, map[i18n.Lang]parts{}
+		x.at, x.drawn = at, map[drawnAs]parts{}
 	}
-	whole, is := x.drawn[b.lang]
+	as := drawnAs{b.lang, b.end}
+	whole, is := x.drawn[as]
 	if !is {
 		var err error
 		if whole, err = p.drawBoard(x.state, b); err != nil {
 			return parts{}, err
 		}
-		x.drawn[b.lang] = whole
+		x.drawn[as] = whole
 	}
 	whole.over, whole.now = x.over, b.clock(x.state).UnixMilli()
 	return p.withNode(x.state, b, whole)
@@ -204,30 +219,60 @@ func (r *replayed) board(p *Page, b boardOf) (parts, error) {
 	return p.withNode(r.state, b, whole)
 }
 
-// outputs are what a node has printed by now. A node that the run does not have is unknown.
-func outputs(log Log, host string) iter.Seq2[event.Record, error] {
-	return func(yield func(event.Record, error) bool) {
-		known := host == ""
+// entry is what the log of a node has: what was printed there, and why its steps failed.
+type entry struct {
+	at         time.Time
+	step, line string
+	fault      *event.Fault // in place of a line
+}
+
+// saidBy is all that was said by a node so far. A node that the run does not have is unknown.
+func saidBy(log Log, host string) iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		known, steps := host == "", map[string]string{}
 		for {
 			r, err := log.Next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
-				yield(r, err)
+				yield(entry{}, err)
 				return
 			}
-			if plan, is := r.Event.(event.PlanMade); is {
-				known = known || slices.ContainsFunc(plan.Hosts, func(h event.Host) bool { return h.Name == host })
+			x := entry{at: r.Time}
+			of := ""
+			switch e := r.Event.(type) {
+			case event.PlanMade:
+				known = known || slices.ContainsFunc(e.Hosts, func(h event.Host) bool { return h.Name == host })
+				for _, st := range e.Steps {
+					steps[st.ID] = st.Host
+				}
+				continue
+			case event.Output:
+				of, x.step, x.line = e.Host, e.Step, e.Line
+			case event.Finding:
+				if of, x.fault = e.Host, &e.Fault; e.Severity != event.Error {
+					continue
+				}
+			case event.StepRetry:
+				of, x.step, x.fault = steps[e.Step], e.Step, &e.Fault
+			case event.StepAsked:
+				of, x.step, x.fault = steps[e.Step], e.Step, &e.Fault
+			case event.StepEnded:
+				if of, x.step, x.fault = steps[e.Step], e.Step, e.Fault; e.Fault == nil {
+					continue
+				}
+			default:
+				continue
 			}
-			if o, is := r.Event.(event.Output); is && o.Host == host {
-				if known = true; !yield(r, nil) {
+			if of == host {
+				if known = true; !yield(x, nil) {
 					return
 				}
 			}
 		}
 		if !known {
-			yield(event.Record{}, event.NewFault(event.ClassUsage, "page.no-node", nil, "node", host))
+			yield(entry{}, event.NewFault(event.ClassUsage, "page.no-node", nil, "node", host))
 		}
 	}
 }

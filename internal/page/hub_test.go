@@ -170,3 +170,75 @@ func TestAQuietStream(t *testing.T) {
 		t.Errorf("%v, %d deadlines\n%s", err, len(w.until), w.Body.String())
 	}
 }
+
+// unreached is a run that preflight refused: n1 was not reached.
+func unreached() []event.Record {
+	failed := event.NewFault(event.ClassPreflight, "preflight.failed", nil, "count", "1")
+	var out []event.Record
+	for i, e := range []event.Event{event.RunStarted{Cluster: "rack", Verb: "join"},
+		event.PlanMade{Phases: []event.Phase{{ID: "p", Title: event.M("p")}}, Hosts: []event.Host{{Name: "n1"}},
+			Steps: []event.Step{{ID: "facts/n1", Phase: "p", Host: "n1", Title: event.M("facts")},
+				{ID: "check", Phase: "p", Title: event.M("check")}}},
+		event.StepStarted{Step: "facts/n1", Try: 1},
+		event.StepEnded{Step: "facts/n1", Outcome: event.Ignored, Fault: &event.Fault{Code: "ssh.unreachable",
+			Node: "n1", Args: map[string]string{"addr": "192.0.2.3"}, Cause: "no route to host"}},
+		event.StepStarted{Step: "check", Try: 1},
+		event.Finding{Host: "n1", Severity: event.Error, Fault: event.Fault{Code: "ssh.unreachable", Node: "n1",
+			Args: map[string]string{"addr": "192.0.2.3"}, Cause: "no route to host"}},
+		event.StepEnded{Step: "check", Outcome: event.Failed, Fault: failed},
+		event.RunEnded{Outcome: event.Failed, Fault: failed, Next: []event.Msg{event.M("next.resume", "command", "x")}},
+	} {
+		out = append(out, event.Record{Seq: uint64(i + 1), Time: time.Unix(int64(i), 0), Event: e})
+	}
+	return out
+}
+
+// The board of a run that preflight refused says why: in the panel of the failed check, at the node, and in its log.
+func TestABoardSaysWhatPreflightFound(t *testing.T) {
+	const why = "no route to host"
+	p := pageOf(t, func() (Log, error) { return &told{unreached(), io.EOF}, nil })
+	out := drawn(t, p, "n1")
+	for _, id := range []string{"f-check", "n-0", "node"} {
+		if html := out.of(id); !strings.Contains(html, why) {
+			t.Errorf("%s: %s", id, html)
+		}
+	}
+	var log strings.Builder
+	for x, err := range saidBy(&told{unreached(), io.EOF}, "n1") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := i18n.NewPrinter(i18n.English).Fault(x.fault)
+		log.WriteString(x.step + " " + text + "\n")
+	}
+	if strings.Count(log.String(), why) != 2 || !strings.HasPrefix(log.String(), "facts/n1 ") {
+		t.Error(log.String())
+	}
+}
+
+// What to do next is what the API says: there is nothing to continue where nothing was changed.
+func TestABoardOffersNoContinueWhereThereIsNone(t *testing.T) {
+	const fix, resume = "Nothing was changed.", "To resume, select Continue"
+	p := pageOf(t, func() (Log, error) { return &told{unreached(), io.EOF}, nil })
+	h, err := p.hubs.enter(t.Context(), "rack", "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.hubs.leave(h)
+	if !h.ended(time.Now()) {
+		t.Error("it has not ended")
+	}
+	for _, end := range []ending{{known: true, code: "preflight.failed", next: fix},
+		{known: true, code: "preflight.failed", next: "Fix the errors.", resumes: true}} {
+		out, err := h.board(p, boardOf{cluster: "rack", run: "r", lang: i18n.English, p: i18n.NewPrinter(i18n.English),
+			end: end})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := out.of("sum")
+		if !strings.Contains(sum, end.next) || strings.Contains(sum, resume) != end.resumes ||
+			strings.Contains(sum+out.of("f-check"), "same command") {
+			t.Errorf("%+v: %s", end, sum)
+		}
+	}
+}

@@ -32,6 +32,7 @@ type failure struct {
 	Host, StepID  string
 	Likely, Fix   string
 	Error         string
+	Found         []found // by a check
 	Exit, Command string
 	Lines         []line
 	Open          bool
@@ -78,7 +79,7 @@ func (p *Page) drawFailures(s *runstate.State, b boardOf, out *parts) error {
 		return p.add(b.lang, out, f.ID, "asks", "failure", f)
 	}
 	for _, q := range s.Open {
-		if err := put(b.question(q)); err != nil {
+		if err := put(b.question(s, q)); err != nil {
 			return err
 		}
 	}
@@ -87,7 +88,7 @@ func (p *Page) drawFailures(s *runstate.State, b boardOf, out *parts) error {
 			if x.Step.Outcome != event.Failed && x.Step.Outcome != event.Unknown {
 				continue
 			}
-			if err := put(b.failure(x.Step, &x.Fault, x.Lines)); err != nil {
+			if err := put(b.failure(s, x.Step, &x.Fault, x.Lines)); err != nil {
 				return err
 			}
 		}
@@ -105,19 +106,23 @@ func (p *Page) drawFailures(s *runstate.State, b boardOf, out *parts) error {
 }
 
 // question is a step that waits for a decision.
-func (b boardOf) question(q *runstate.Question) failure {
-	f := b.failure(q.Step, &q.Fault, q.Lines)
+func (b boardOf) question(s *runstate.State, q *runstate.Question) failure {
+	f := b.failure(s, q.Step, &q.Fault, q.Lines)
 	f.Open, f.Since = !b.replay && b.live, q.Since.UnixMilli()
 	return f
 }
 
-func (b boardOf) failure(st *runstate.Step, f *event.Fault, printed []runstate.Line) failure {
+func (b boardOf) failure(s *runstate.State, st *runstate.Step, f *event.Fault, printed []runstate.Line) failure {
 	text, next := b.p.Fault(f)
 	x := failure{ID: "f-" + st.ID, Cluster: b.cluster, Run: b.run,
 		Node: b.hostName(st.Host), Host: st.Host, StepID: st.ID, Step: b.p.Msg(st.Title),
-		Error: text, Fix: next, Exit: event.Clean(f.Args["status"]), Command: cleaned(f.Args["command"])}
+		Error: text, Fix: b.advice(f.Code, next), Exit: event.Clean(f.Args["status"]),
+		Command: cleaned(f.Args["command"])}
 	if cause, do, known := report.Likely(f, printed); known {
 		x.Likely, x.Fix = b.p.Msg(cause), b.p.Msg(do)
+	}
+	if f.Code == runstate.CheckFailed {
+		x.Found = b.found(s.FoundBy(st))
 	}
 	if st.Try > 1 {
 		x.Step = b.p.T("ui.fail.try", "step", x.Step, "try", strconv.Itoa(st.Try))
@@ -142,6 +147,7 @@ type summary struct {
 	State, Title, Took string
 	Cluster, Run       string
 	Fault, Fix         string
+	Found              []found // by a check that is no step
 	Phases             []timing
 	Next               []string
 }
@@ -167,7 +173,10 @@ func (b boardOf) summary(s *runstate.State) summary {
 	}
 	if s.Ended.Fault != nil {
 		x.Fault, x.Fix = b.p.Fault(s.Ended.Fault)
-		x.Fix = advice(b.p, s.Ended.Fault.Code, x.Fix)
+		x.Fix = b.advice(s.Ended.Fault.Code, x.Fix)
+		if s.Ended.Fault.Code == runstate.CheckFailed && len(s.Failures) == 0 {
+			x.Found = b.found(s.FoundBy(nil))
+		}
 	}
 	rows := s.ByPhase()
 	longest := time.Duration(1)
@@ -180,7 +189,9 @@ func (b boardOf) summary(s *runstate.State) summary {
 	for _, m := range s.Ended.Next {
 		switch m.Key {
 		case "next.resume", "next.upgrade-rest", "next.upgrade-back-rest": // they name a command
-			x.Next = append(x.Next, b.p.T("page.next.continue"))
+			if b.end.resumes || !b.end.known {
+				x.Next = append(x.Next, b.p.T("page.next.continue"))
+			}
 		default:
 			x.Next = append(x.Next, b.p.Msg(m))
 		}
@@ -209,6 +220,7 @@ type detail struct {
 	Last         []line
 	Asks         []failure // of this node, that wait for a decision
 	Log          string    // where the whole log is
+	Found        []found   // of this node
 }
 
 // group is the steps of a phase.
@@ -228,9 +240,9 @@ func (p *Page) withNode(s *runstate.State, b boardOf, out parts) (parts, error) 
 	}
 	n, _ := b.node(s, h, "rows")
 	d := detail{node: n, Cluster: b.cluster, Run: b.run,
-		Log: runPath(b.cluster, b.run) + "/log?node=" + url.QueryEscape(h.Name)}
+		Log: runPath(b.cluster, b.run) + "/log?node=" + url.QueryEscape(h.Name), Found: b.foundOn(s, h.Name)}
 	for _, q := range s.Open {
-		if f := b.question(q); q.Step.Host == h.Name && f.Open {
+		if f := b.question(s, q); q.Step.Host == h.Name && f.Open {
 			d.Asks = append(d.Asks, f)
 		}
 	}
@@ -317,7 +329,7 @@ func (now parts) HTML() template.HTML {
 	return template.HTML(b.String())
 }
 
-// nodeLog gives all that a node has printed, as text.
+// nodeLog gives all that a node has printed, and why its steps failed, as text.
 func (p *Page) nodeLog(v *visit) error {
 	b, err := p.boardRequest(v)
 	if err != nil {
@@ -332,7 +344,7 @@ func (p *Page) nodeLog(v *visit) error {
 		return err
 	}
 	defer log.Close()
-	next, stop := iter.Pull2(outputs(log, host))
+	next, stop := iter.Pull2(saidBy(log, host))
 	defer stop()
 	r, err, more := next()
 	if err != nil { // of the first alone: a page can say it
@@ -347,10 +359,13 @@ func (p *Page) nodeLog(v *visit) error {
 			fmt.Fprintf(&text, "! %s\n", said)
 			break
 		}
-		if o, is := r.Event.(event.Output); is {
-			fmt.Fprintf(&text, "%s %s| %s\n", r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), event.Clean(o.Step),
-				event.Clean(o.Line))
+		mark, line := "|", event.Clean(r.line)
+		if r.fault != nil {
+			mark = "!"
+			line, _ = v.p.Fault(r.fault)
 		}
+		fmt.Fprintf(&text, "%s %s%s %s\n", r.at.UTC().Format("2006-01-02T15:04:05.000Z"), event.Clean(r.step), mark,
+			line)
 		if text.Len() > 64<<10 {
 			if v.write(text.String()) != nil {
 				return errAnswered

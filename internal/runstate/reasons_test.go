@@ -14,7 +14,8 @@ func TestReasons(t *testing.T) {
 		return event.Finding{Host: host, Severity: sev, Fault: event.Fault{Code: code}}
 	}
 	fault := func(code string) *event.Fault { return &event.Fault{Code: code} }
-	plan := event.PlanMade{Steps: []event.Step{{ID: "facts/w2", Host: "w2"}, {ID: "check"}, {ID: "etcd/m1", Host: "m1"}}}
+	plan := event.PlanMade{Steps: []event.Step{{ID: "facts/w2", Host: "w2"}, {ID: "check"},
+		{ID: "etcd/m1", Host: "m1"}}}
 	check := func(events ...event.Event) (out []string) {
 		s := New()
 		for i, e := range events {
@@ -42,7 +43,8 @@ func TestReasons(t *testing.T) {
 		event.StepStarted{Step: "check", Try: 1}, finding(event.Error, "w2", "check.old"),
 		event.StepStarted{Step: "check", Try: 2}, finding(event.Warning, "m1", "check.swap"),
 		finding(event.Error, "w2", "ssh.unreachable"),
-		event.StepEnded{Step: "check", Outcome: event.Failed, Fault: fault(CheckFailed)}, refused), "w2 ssh.unreachable")
+		event.StepEnded{Step: "check", Outcome: event.Failed, Fault: fault(CheckFailed)}, refused),
+		"w2 ssh.unreachable")
 	same(check(plan, event.StepStarted{Step: "check", Try: 1}, finding(event.Error, "w2", "check.old"),
 		event.StepStarted{Step: "check", Try: 2}, event.StepEnded{Step: "check", Outcome: event.OK},
 		event.StepStarted{Step: "etcd/m1", Try: 1},
