@@ -20,7 +20,7 @@ func (m *Manager) tell(name string, what func(*cluster)) {
 
 // CreateScanned is Create with a scan that sees the name when it is taken, and nothing is written down yet.
 func (m *Manager) CreateScanned(ctx context.Context, name string, meanwhile func()) error {
-	if err := m.free(ctx, name); err != nil {
+	if _, err := m.free(ctx, name); err != nil {
 		return err
 	}
 	return m.scanned(ctx, Record{Name: name}, meanwhile, (*cluster).create)

@@ -72,7 +72,8 @@ func (m *Manager) tidy(f Found) {
 
 // adopt takes a cluster over that the command line made.
 func (m *Manager) adopt(ctx context.Context, f Found) error {
-	c, err := m.add(Record{Name: f.Name, Created: m.clock.Now(),
+	former, ended := m.runner.Former(ctx, f.Name)
+	c, err := m.add(Record{Name: f.Name, Created: m.clock.Now(), Former: former, Begins: ended,
 		Made: f.Installed && (f.unwell() == nil || f.unwell().Kind != Create)})
 	if err != nil { // somebody just created it here
 		return nil
@@ -249,7 +250,11 @@ func (m *Manager) Import(ctx context.Context, name string, kubeconfig bool, q Re
 	case !kubeconfig && !f.Installed:
 		return View{}, event.NewFault(event.ClassUsage, "manager.nothing-to-import", nil, "cluster", name)
 	}
-	c, err := m.add(Record{Name: name, Wanted: q.Wanted, Kubeconfig: kubeconfig, Created: m.clock.Now(), Seen: f.Run})
+	rec := Record{Name: name, Wanted: q.Wanted, Kubeconfig: kubeconfig, Created: m.clock.Now(), Seen: f.Run}
+	if rec.Former, rec.Begins = m.runner.Former(ctx, name); kubeconfig { // nothing there is of it
+		rec.Former, rec.Begins = f.Run, rec.Created
+	}
+	c, err := m.add(rec)
 	if err != nil {
 		return View{}, err
 	}

@@ -261,10 +261,12 @@ func (q Request) ready(r Record) error {
 
 // Create makes a cluster.
 func (m *Manager) Create(ctx context.Context, name string, q Request) (View, error) {
-	if err := m.free(ctx, name); err != nil {
+	former, err := m.free(ctx, name)
+	if err != nil {
 		return View{}, err
 	}
-	c, err := m.add(Record{Name: name, Wanted: q.Wanted, Created: m.clock.Now()})
+	now := m.clock.Now()
+	c, err := m.add(Record{Name: name, Wanted: q.Wanted, Created: now, Former: former, Begins: now})
 	if err != nil {
 		return View{}, err
 	}
@@ -285,13 +287,14 @@ func (c *cluster) create(ctx context.Context, q Request) (View, error) {
 	})
 }
 
-// free refuses a name that another cluster has, also one that the command line made a moment ago.
-func (m *Manager) free(ctx context.Context, name string) error {
+// free refuses a name that another cluster has, also one that the command line made a moment ago. It gives the newest
+// run of the clusters that had the name before.
+func (m *Manager) free(ctx context.Context, name string) (former string, err error) {
 	f, err := m.runner.Find(ctx, name)
 	if err == nil && (f.Installed || f.Live) {
 		err = Taken(name)
 	}
-	return err
+	return f.Run, err
 }
 
 // act has something done by the cluster's goroutine, and gives what the cluster is then.

@@ -75,6 +75,10 @@ type Record struct {
 	// Kubeconfig: nothing is known of the cluster but a kubeconfig; it can only be looked at.
 	Kubeconfig bool      `json:"kubeconfig,omitempty"`
 	Created    time.Time `json:"created"`
+	// Former is the newest run of an earlier cluster of this name, and Begins when that one was no more: what the state
+	// directory has from before is not this cluster's.
+	Former string    `json:"former,omitempty"`
+	Begins time.Time `json:"begins,omitzero"`
 	Epoch      uint64    `json:"epoch"` // of the newest operation
 	// Operation under way, nil if there is none; Last is the one before.
 	Operation *Operation `json:"operation,omitempty"`
@@ -88,6 +92,9 @@ type Record struct {
 	// Wanted is what the cluster is to be, in the runner's words. It holds no secret.
 	Wanted json.RawMessage `json:"wanted,omitempty"`
 }
+
+// Has says whether a run of its name is of this cluster, and not of an earlier one.
+func (r Record) Has(run string) bool { return run > r.Former }
 
 // Continued is the operation that continues the cluster, "" where nothing failed: then the server connects again.
 func (r Record) Continued() Kind {
@@ -204,6 +211,9 @@ type Runner interface {
 	// Scan says what the state directory has, Find what it has of one cluster: nothing but its name if it has none.
 	Scan(ctx context.Context) ([]Found, error)
 	Find(ctx context.Context, cluster string) (Found, error)
+	// Former is the newest run that removed a cluster of this name from all its machines, and when it ended; "": none
+	// did.
+	Former(ctx context.Context, cluster string) (run string, ended time.Time)
 	// Removed is told that a cluster is no more on its machines: what was kept for it is not needed.
 	Removed(cluster string) error
 	// Reach says whether the API server of the cluster answers. A fault of class usage: it never will.

@@ -134,10 +134,11 @@ func backupOf(b request.BackupInfo) Backup {
 
 // backupsOf are those of a cluster that exists.
 func (s *Server) backupsOf(ctx context.Context, cluster string) ([]request.BackupInfo, error) {
-	if _, err := s.Manager.Cluster(cluster); err != nil { // its name is part of a path
+	v, err := s.Manager.Cluster(cluster)
+	if err != nil { // its name is part of a path
 		return nil, err
 	}
-	return s.Runs.Backups(ctx, cluster)
+	return s.Runs.Backups(ctx, v.Record)
 }
 
 // backupNamed is the path of a backup of a cluster.

@@ -86,7 +86,7 @@ func (c *clusterMetrics) Collect(out chan<- prometheus.Metric) {
 		}
 		at("certificate_expiry_timestamp_seconds", "When the first certificate expires, CAs aside.", v.Name,
 			c.s.Runs.Expiry(v.Name))
-		list, err := c.s.Runs.Backups(c.r.Context(), v.Name)
+		list, err := c.s.Runs.Backups(c.r.Context(), v.Record)
 		if err != nil {
 			continue
 		}

@@ -251,7 +251,8 @@ func (s *Server) snapshots(_ context.Context, _ access.Caller, in *InCluster) (*
 // snapshotsOf are those of a cluster that exists, the newest first.
 func (s *Server) snapshotsOf(cluster string) ([]Snapshot, error) {
 	out := []Snapshot{}
-	if _, err := s.Manager.Cluster(cluster); err != nil { // its name is part of a path
+	v, err := s.Manager.Cluster(cluster)
+	if err != nil { // its name is part of a path
 		return nil, err
 	}
 	entries, err := os.ReadDir(s.Runs.Snapshots(cluster))
@@ -261,6 +262,9 @@ func (s *Server) snapshotsOf(cluster string) ([]Snapshot, error) {
 	for _, e := range slices.Backward(entries) {
 		info, err := e.Info()
 		if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(e.Name(), ".db") {
+			continue
+		}
+		if info.ModTime().Before(v.Begins.Truncate(time.Second)) { // of an earlier cluster of this name
 			continue
 		}
 		out = append(out, Snapshot{e.Name(), info.Size(), info.ModTime().UTC()})

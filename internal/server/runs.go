@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -133,10 +134,12 @@ func waitsOf(ctx context.Context, list []request.Wait) (out []Wait) {
 }
 
 func (s *Server) runsOf(ctx context.Context, cluster string) ([]request.Run, error) {
-	if _, err := s.Manager.Cluster(cluster); err != nil {
+	v, err := s.Manager.Cluster(cluster)
+	if err != nil {
 		return nil, err
 	}
 	all, err := operation.Runs(ctx, s.Deps().Store, cluster)
+	all = slices.DeleteFunc(all, func(r request.Run) bool { return !v.Has(r.Run) })
 	if event.AsFault(err) == nil || len(all) > 0 {
 		return all, nil
 	}
@@ -177,11 +180,24 @@ func (s *Server) getRun(ctx context.Context, _ access.Caller, in *InRun) (*runOu
 			return &runOutput{out}, nil
 		}
 	}
-	return nil, event.NewFault(event.ClassUsage, "usage.no-run", nil, "run", in.Run, "dir", s.Deps().Store.Where())
+	return nil, s.noRun(in.Run)
+}
+
+func (s *Server) noRun(run string) error {
+	return event.NewFault(event.ClassUsage, "usage.no-run", nil, "run", run, "dir", s.Deps().Store.Where())
+}
+
+// has refuses a run that is none of the cluster, also one of an earlier cluster of its name.
+func (s *Server) has(in InRun) error {
+	v, err := s.Manager.Cluster(in.Cluster)
+	if err == nil && !v.Has(in.Run) {
+		err = s.noRun(in.Run)
+	}
+	return err
 }
 
 func (s *Server) open(ctx context.Context, in InRun) (*operation.Handle, error) {
-	if _, err := s.Manager.Cluster(in.Cluster); err != nil {
+	if err := s.has(in); err != nil {
 		return nil, err
 	}
 	return operation.Open(ctx, s.Deps().Store, request.Ref{Cluster: in.Cluster, Run: in.Run})
@@ -210,7 +226,7 @@ func first(from uint64, last string) uint64 {
 
 // follow gives the events of a run, as its log has them: those that are there, and those that come.
 func (s *Server) follow(ctx context.Context, _ access.Caller, in *eventsInput) (*huma.StreamResponse, error) {
-	if _, err := s.Manager.Cluster(in.Cluster); err != nil {
+	if err := s.has(in.InRun); err != nil {
 		return nil, err
 	}
 	w, err := s.Runs.Watch(ctx, in.Cluster, in.Run)

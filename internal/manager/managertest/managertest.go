@@ -304,6 +304,16 @@ func (w *World) find(name string) manager.Found {
 	return f
 }
 
+// Former implements manager.Runner.
+func (w *World) Former(_ context.Context, cluster string) (run string, ended time.Time) {
+	for _, r := range w.Runs(cluster) {
+		if r.Kind == manager.Delete && r.over() && r.fault == nil {
+			run = r.id
+		}
+	}
+	return run, time.Time{}
+}
+
 // Removed implements manager.Runner.
 func (w *World) Removed(cluster string) error {
 	w.mu.Lock()

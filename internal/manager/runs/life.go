@@ -2,15 +2,20 @@ package runs
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
-// Backups are those of a cluster, the newest first.
-func (r *Runner) Backups(ctx context.Context, cluster string) ([]request.BackupInfo, error) {
-	return operation.Backups(ctx, r.store, request.BackupList{Cluster: cluster})
+// Backups are those of a cluster, the newest first. What an earlier cluster of its name left is none of it.
+func (r *Runner) Backups(ctx context.Context, rec manager.Record) ([]request.BackupInfo, error) {
+	all, err := operation.Backups(ctx, r.store, request.BackupList{Cluster: rec.Name})
+	return slices.DeleteFunc(all, func(b request.BackupInfo) bool {
+		return b.At.Before(rec.Begins.Truncate(time.Second)) // as exact as the names of files
+	}), err
 }
 
 // Ends are when the first certificate of a cluster expires that a renewal makes last longer, and when the first CA

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
@@ -64,6 +66,30 @@ func (r *Runner) Find(ctx context.Context, cluster string) (manager.Found, error
 		break
 	}
 	return f, nil
+}
+
+// Former implements manager.Runner.
+func (r *Runner) Former(ctx context.Context, cluster string) (run string, ended time.Time) {
+	files, err := r.store.Read(ctx, cluster)
+	if err != nil {
+		return "", time.Time{}
+	}
+	defer files.Close()
+	j := files.Journal()
+	ids, err := j.Runs()
+	if err != nil { // what cannot be read is not shown either
+		return "", time.Time{}
+	}
+	for _, id := range slices.Backward(ids) {
+		if e, live := r.looked(j, cluster, id); e.kind == manager.Delete && !live && e.fault == nil {
+			last, err := journal.Last(j.RunDir(id))
+			if err != nil {
+				return id, time.Time{}
+			}
+			return id, last.Time
+		}
+	}
+	return "", time.Time{}
 }
 
 // looked is what a run does and, unless it goes on, how it ended.

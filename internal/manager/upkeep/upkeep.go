@@ -43,7 +43,7 @@ type Clusters interface {
 
 // Files are those of clusters on the control host.
 type Files interface {
-	Backups(ctx context.Context, cluster string) ([]request.BackupInfo, error)
+	Backups(ctx context.Context, r manager.Record) ([]request.BackupInfo, error)
 	// Ends are when the first certificate expires that a renewal makes last longer, and when the first CA does.
 	Ends(cluster string) (leaf, authority time.Time)
 }
@@ -80,11 +80,11 @@ func (u *Upkeep) look(ctx context.Context) {
 		}
 		switch v.State {
 		case state.Running:
-			if k := u.due(ctx, v.Name); k != "" {
+			if k := u.due(ctx, v.Record); k != "" {
 				u.begin(ctx, v.Name, k)
 			}
 		case state.Unavailable, state.Unreachable:
-			if k := u.due(ctx, v.Name); k != "" {
+			if k := u.due(ctx, v.Record); k != "" {
 				u.tell(v.Name, string(k), event.NewFault(event.ClassFailed, "upkeep.waits", nil,
 					"cluster", v.Name, "kind", string(k), "state", string(v.State)))
 			}
@@ -106,14 +106,14 @@ func (u *Upkeep) tell(cluster, what string, err error) {
 }
 
 // due is what is to be begun in a cluster; "": nothing. A backup goes first: a renewal restarts components.
-func (u *Upkeep) due(ctx context.Context, cluster string) manager.Kind {
-	now := u.Clock.Now()
+func (u *Upkeep) due(ctx context.Context, r manager.Record) manager.Kind {
+	now, cluster := u.Clock.Now(), r.Name
 	rested := func(k manager.Kind) bool {
 		last, was := u.begun[cluster+" "+string(k)]
 		return !was || now.Sub(last) >= againIn
 	}
 	if u.Plan.Every > 0 && rested(manager.Backup) {
-		list, err := u.Files.Backups(ctx, cluster)
+		list, err := u.Files.Backups(ctx, r)
 		list = u.past(cluster, list)
 		if err != nil {
 			u.Report(cluster, err)

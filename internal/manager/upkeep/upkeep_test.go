@@ -31,11 +31,11 @@ func (h *host) Begin(_ context.Context, name string, k manager.Kind, q manager.R
 	return manager.View{}, h.refuse
 }
 
-func (h *host) Backups(_ context.Context, cluster string) ([]request.BackupInfo, error) {
-	if cluster == "broken" {
+func (h *host) Backups(_ context.Context, r manager.Record) ([]request.BackupInfo, error) {
+	if r.Name == "broken" {
 		return nil, event.NewFault(event.ClassUsage, "backup.directory", nil)
 	}
-	if age, is := h.backups[cluster]; is {
+	if age, is := h.backups[r.Name]; is {
 		return []request.BackupInfo{{At: h.now.Add(-age)}}, nil
 	}
 	return nil, nil
