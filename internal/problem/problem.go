@@ -217,6 +217,10 @@ func Transform(ctx huma.Context, _ string, v any) (any, error) {
 		return v, nil
 	}
 	p := Printer(ctx.Header("Accept-Language"))
+	if d, is := ctx.(*denied); is {
+		d.said = true
+		return Of(p, d.err), nil
+	}
 	code := "api.request"
 	if m.Status >= http.StatusInternalServerError {
 		code = "internal"
@@ -227,8 +231,14 @@ func Transform(ctx huma.Context, _ string, v any) (any, error) {
 	}
 	out := of(p, event.NewFault(event.ClassUsage, code, nil, "why", why))
 	out.Status, out.Title = m.Status, http.StatusText(m.Status)
+	said, next, torn := malformed(bodyOf(ctx.Context()))
 	for _, e := range m.Errors {
-		if e != nil {
+		switch {
+		case e == nil:
+		case torn && e.Location == "body":
+			out.Next = p.Msg(next)
+			out.Errors = append(out.Errors, Item{e.Location, code, p.Msg(said), out.Next})
+		default:
 			out.Errors = append(out.Errors, Item{Location: e.Location, Code: code, Detail: p.Msg(shape(e.Message))})
 		}
 	}

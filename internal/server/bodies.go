@@ -36,7 +36,7 @@ func bodies(next http.Handler) http.Handler {
 		}
 		body := io.NopCloser(bytes.NewReader(text))
 		r.Body, r.ContentLength = &whole{body, http.NewResponseController(w)}, int64(len(text))
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(problem.Reading(r.Context(), text)))
 	})
 }
 

@@ -62,7 +62,7 @@ func New(o Options) http.Handler {
 	s := &Server{Options: o, opens: make(chan struct{}, opensAtOnce)}
 	mux := http.NewServeMux()
 	c := config(o.Version)
-	c.Transformers = append([]huma.Transformer{s.misshapen}, c.Transformers...)
+	c.Transformers = append([]huma.Transformer{s.misshapen, problem.Located(c.Components.Schemas)}, c.Transformers...)
 	api := humago.New(mux, c)
 	s.clusters(api)
 	s.operations(api)
@@ -152,6 +152,14 @@ func add[I, O any](
 	}
 	r.Path = Prefix + r.Path
 	r.Errors = append(r.Errors, http.StatusUnauthorized, http.StatusForbidden)
+	r.Middlewares = append(r.Middlewares, problem.Guard(func(ctx huma.Context) error {
+		name := ""
+		if r.cluster != nil {
+			name = ctx.Param("cluster")
+		}
+		_, err := access.Check(ctx.Context(), s.Access, r.may, name)
+		return err
+	}))
 	huma.Register(api, r.Operation, problem.Handler(func(ctx context.Context, in *I) (*O, error) {
 		name := ""
 		if r.cluster != nil {

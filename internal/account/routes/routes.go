@@ -42,6 +42,12 @@ func Register(to huma.API, a *account.Accounts, provider bool) {
 		o.Security = bySession()
 		return o
 	}
+	admin := func(o huma.Operation) huma.Operation {
+		o.Middlewares = append(o.Middlewares, problem.Guard(func(ctx huma.Context) error {
+			return x.administers(ctx.Context(), o.Method != http.MethodGet)
+		}))
+		return o
+	}
 	huma.Register(to, open("login-methods", http.MethodGet, "/login", "Which logins are possible"), handled(x.methods))
 	huma.Register(to, open("login", http.MethodPost, "/login", "Log in with a password"), handled(x.login))
 	huma.Register(to, open("setup", http.MethodPost, "/setup", "Create the first administrator"), handled(x.setup))
@@ -49,24 +55,24 @@ func Register(to huma.API, a *account.Accounts, provider bool) {
 	huma.Register(to, op("get-me", http.MethodGet, "/me", "Who sends the request"), handled(x.me))
 	huma.Register(to, person("change-password", http.MethodPut, "/me/password", "Change one's own password"),
 		handled(x.changePassword))
-	huma.Register(to, op("list-users", http.MethodGet, "/users", "List users"), handled(x.users))
+	huma.Register(to, admin(op("list-users", http.MethodGet, "/users", "List users")), handled(x.users))
 	create := person("create-user", http.MethodPost, "/users", "Create a user")
 	create.DefaultStatus = http.StatusCreated
-	huma.Register(to, create, handled(x.createUser))
-	huma.Register(to, op("get-user", http.MethodGet, "/users/{user}", "Read a user"), handled(x.user))
-	huma.Register(to, person("update-user", http.MethodPatch, "/users/{user}", "Change roles, or disable a user"),
+	huma.Register(to, admin(create), handled(x.createUser))
+	huma.Register(to, admin(op("get-user", http.MethodGet, "/users/{user}", "Read a user")), handled(x.user))
+	huma.Register(to, admin(person("update-user", http.MethodPatch, "/users/{user}", "Change roles, or disable a user")),
 		handled(x.updateUser))
-	huma.Register(to, person("delete-user", http.MethodDelete, "/users/{user}", "Delete a user"),
+	huma.Register(to, admin(person("delete-user", http.MethodDelete, "/users/{user}", "Delete a user")),
 		handled(x.deleteUser))
-	huma.Register(to, person("reset-password", http.MethodPost, "/users/{user}/reset-password",
-		"Set a password that the user has to change"), handled(x.resetPassword))
+	huma.Register(to, admin(person("reset-password", http.MethodPost, "/users/{user}/reset-password",
+		"Set a password that the user has to change")), handled(x.resetPassword))
 	huma.Register(to, op("list-tokens", http.MethodGet, "/tokens", "List API tokens"), handled(x.tokens))
 	create = person("create-token", http.MethodPost, "/tokens", "Create an API token")
 	create.DefaultStatus = http.StatusCreated
 	huma.Register(to, create, handled(x.createToken))
 	huma.Register(to, op("delete-token", http.MethodDelete, "/tokens/{token}", "Revoke an API token"),
 		handled(x.deleteToken))
-	huma.Register(to, op("list-audit", http.MethodGet, "/audit", "Read the audit log"), handled(x.audit))
+	huma.Register(to, admin(op("list-audit", http.MethodGet, "/audit", "Read the audit log")), handled(x.audit))
 }
 
 // sessions has a document say that a session is as good as an API token, which is all that it knows.
@@ -123,13 +129,20 @@ func (x *api) self(
 	return c, err
 }
 
+// administers refuses who is no administrator; a change, also an API token.
+func (x *api) administers(ctx context.Context, change bool) error {
+	_, err := access.Check(ctx, x.a, access.Administer, "")
+	if err == nil && change {
+		_, err = person(ctx)
+	}
+	return err
+}
+
 // admin is the caller, an administrator, whose change is recorded, and so is one that is refused. An API token changes
 // no user: with one that leaked, somebody could make himself another way in.
 func (x *api) admin(ctx context.Context, action, target string) (access.Caller, error) {
-	c, err := access.Check(ctx, x.a, access.Administer, "")
-	if err == nil && action != "" {
-		_, err = person(ctx)
-	}
+	c, _ := access.From(ctx)
+	err := x.administers(ctx, action != "")
 	if known, is := access.From(ctx); is && action != "" {
 		if bad := x.record(ctx, known, action, target); err == nil {
 			err = bad

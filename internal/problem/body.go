@@ -1,0 +1,111 @@
+package problem
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+type bodyKey struct{}
+
+// Reading gives a context the body of its request, so that an error can say where in it something is.
+func Reading(ctx context.Context, body []byte) context.Context {
+	return context.WithValue(ctx, bodyKey{}, body)
+}
+
+func bodyOf(ctx context.Context) []byte {
+	body, _ := ctx.Value(bodyKey{}).([]byte)
+	return body
+}
+
+// malformed says where a body is no JSON, and what to do about it; false: it is JSON.
+func malformed(body []byte) (said, next event.Msg, is bool) {
+	var any any
+	bad := new(json.SyntaxError)
+	if len(body) == 0 || !errors.As(json.Unmarshal(body, &any), &bad) {
+		return event.Msg{}, event.Msg{}, false
+	}
+	// The offset counts the byte that is wrong, unless it is the end that came too early.
+	at := min(max(int(bad.Offset)-1, 0), len(body)-1)
+	line := strconv.Itoa(bytes.Count(body[:at], []byte{'\n'}) + 1)
+	column := strconv.Itoa(utf8.RuneCount(body[bytes.LastIndexByte(body[:at], '\n')+1:at]) + 1)
+	if strings.ContainsRune("\r\n", rune(body[at])) && strings.Contains(bad.Error(), "in string literal") {
+		return event.M("api.shape.json-break", "line", line, "column", column), event.M("api.shape.json-break.next"), true
+	}
+	return event.M("api.shape.json-at", "line", line, "column", column), event.M("api.shape.json-at.next"), true
+}
+
+// What stands for the two characters of a key that huma takes for the ends of keys, when it goes back to where it was.
+const (
+	dot     = "\ue000"
+	bracket = "\ue001"
+)
+
+// Located is a transformer of huma, to be called before Transform: what it finds wrong behind a key with a dot or a
+// bracket, it says of another place. Such a body is checked again, with other keys.
+func Located(all huma.Registry) huma.Transformer {
+	return func(ctx huma.Context, _ string, v any) (any, error) {
+		m, is := v.(*huma.ErrorModel)
+		op := ctx.Operation()
+		var body any
+		if !is || op == nil || op.RequestBody == nil || json.Unmarshal(bodyOf(ctx.Context()), &body) != nil {
+			return v, nil
+		}
+		media := op.RequestBody.Content["application/json"]
+		body, masked := withoutDots(body)
+		if !masked || media == nil || media.Schema == nil {
+			return v, nil
+		}
+		path, found := huma.NewPathBuffer([]byte{}, 0), &huma.ValidateResult{}
+		path.Push("body")
+		huma.Validate(all, media.Schema, path, huma.ModeWriteToServer, body, found)
+		if len(found.Errors) == 0 {
+			return v, nil
+		}
+		out := *m
+		out.Errors = nil
+		for _, e := range m.Errors {
+			if e != nil && !strings.HasPrefix(e.Location, "body") {
+				out.Errors = append(out.Errors, e)
+			}
+		}
+		for _, err := range found.Errors {
+			if e := new(huma.ErrorDetail); errors.As(err, &e) {
+				e.Location = strings.NewReplacer(dot, ".", bracket, "[").Replace(e.Location)
+				out.Errors = append(out.Errors, e)
+			}
+		}
+		return &out, nil
+	}
+}
+
+// withoutDots is a value with other keys in place of those that have a dot or a bracket; false: none has.
+func withoutDots(v any) (any, bool) {
+	masked := false
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			name := strings.NewReplacer(".", dot, "[", bracket).Replace(key)
+			value, in := withoutDots(value)
+			out[name], masked = value, masked || in || name != key
+		}
+		return out, masked
+	case []any:
+		out := make([]any, len(v))
+		for i, value := range v {
+			value, in := withoutDots(value)
+			out[i], masked = value, masked || in
+		}
+		return out, masked
+	}
+	return v, false
+}
