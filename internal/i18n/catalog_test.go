@@ -84,7 +84,7 @@ func TestAdviceBelongsToAFault(t *testing.T) {
 	en := catalog(English)
 	for key := range en {
 		if f, ok := strings.CutSuffix(key, ".next"); ok && strings.HasPrefix(key, "fault.") {
-			if _, ok := en[strings.TrimSuffix(f, ".form")]; !ok {
+			if en[f] == "" && en[strings.TrimSuffix(f, ".form")] == "" && en[strings.TrimSuffix(f, ".api")] == "" {
 				t.Errorf("%s advises on a fault that has no sentence", key)
 			}
 		}

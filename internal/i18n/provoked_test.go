@@ -55,11 +55,17 @@ func codes() map[string]bool {
 	for key := range catalog(English) {
 		code, ok := strings.CutPrefix(key, "fault.")
 		if ok && !strings.HasSuffix(code, ".next") && !strings.HasSuffix(code, ".form") &&
-			!strings.HasSuffix(code, ".like") { // the advice, the words on the screen, and the guess
+			!strings.HasSuffix(code, ".like") && !ofTheAPI(code) { // the advice, the words on the screen, and the guess
 			out[code] = true
 		}
 	}
 	return out
+}
+
+// ofTheAPI says whether a code is the words of the API for another one.
+func ofTheAPI(code string) bool {
+	own, is := strings.CutSuffix(code, ".api")
+	return is && catalog(English)["fault."+own] != ""
 }
 
 // Every code is provoked by a test, out of the code that means it, and what it says is whole in both languages. It

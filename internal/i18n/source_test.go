@@ -358,7 +358,7 @@ func TestEveryHoleIsFilled(t *testing.T) {
 // end as the key does.
 func (s *source) meant(en map[string]string, key string, prefix bool, call *ast.CallExpr, k sink) (out []string) {
 	if !prefix {
-		for _, suffix := range []string{"", ".next", ".like", ".form", ".form.next"} {
+		for _, suffix := range []string{"", ".next", ".like", ".form", ".form.next", ".api", ".api.next"} {
 			if _, ok := en[key+suffix]; ok {
 				out = append(out, key+suffix)
 			}
@@ -409,7 +409,8 @@ func TestEveryFaultIsASentence(t *testing.T) {
 		for _, lang := range []Lang{English, Chinese} {
 			p := NewPrinter(lang)
 			for _, shown := range []func() (string, string){func() (string, string) { return p.Fault(f) },
-				func() (string, string) { return p.FaultIn("form", f) }} {
+				func() (string, string) { return p.FaultIn("form", f) },
+				func() (string, string) { return p.FaultIn("api", f) }} {
 				text, next := shown()
 				if all := text + next; strings.Contains(all, missing) || hole.MatchString(all) ||
 					strings.Contains(all, key) {

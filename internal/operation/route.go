@@ -5,7 +5,19 @@ import (
 	"errors"
 
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 )
+
+// Upgrading says whether an upgrade of a cluster is in progress, which one without bundles continues.
+func Upgrading(ctx context.Context, d Deps, cluster string) (is bool, err error) {
+	files, err := d.Store.Read(ctx, cluster)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, files.Close()) }()
+	begun, err := upgrade.ReadBegun(files.Dir())
+	return begun.Under(), err
+}
 
 // Route says over which versions an upgrade goes, that of the cluster first, and refuses what the bundles alone make
 // impossible. Of these no more than the heads are read, and no node is asked.

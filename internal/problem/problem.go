@@ -94,7 +94,7 @@ func Of(p *i18n.Printer, err error) *Problem {
 		n := strconv.Itoa(len(list))
 		out := of(p, event.NewFault(event.ClassUsage, "api.invalid", nil, "n", n))
 		for _, at := range list {
-			text, next := p.Fault(at.Fault)
+			text, next := Said(p, at.Fault)
 			out.Errors = append(out.Errors, Item{at.Location, at.Fault.Code, text, next})
 		}
 		return out
@@ -102,8 +102,18 @@ func Of(p *i18n.Printer, err error) *Problem {
 	return of(p, event.AsFault(err))
 }
 
+// Said is a fault in the words of the API, where it has its own: of fields of requests and routes, in place of flags,
+// commands, and files that are gone.
+func Said(p *i18n.Printer, f *event.Fault) (text, next string) {
+	text, next = p.FaultIn("api", f)
+	if f.Node != "" && !strings.Contains(text, f.Node) {
+		text = f.Node + ": " + text
+	}
+	return text, next
+}
+
 func of(p *i18n.Printer, f *event.Fault) *Problem {
-	text, next := p.Fault(f)
+	text, next := Said(p, f)
 	status, after := Status(f), ""
 	if status == http.StatusTooManyRequests {
 		after = f.Args["seconds"]

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/problem"
 )
@@ -201,6 +202,12 @@ func (s *Server) upgrade(ctx context.Context, who access.Caller, in *upgradeInpu
 	return s.begin(ctx, in.Cluster, k, in.Matching, in.Body.RunOptions, nil, func(p *runs.Parameters) error {
 		if len(wrong) > 0 {
 			return wrong[0].Fault
+		}
+		if k == manager.Upgrade && len(in.Body.Bundles) == 0 {
+			// What cannot be read is the run's to say.
+			if is, err := operation.Upgrading(ctx, s.Deps(), in.Cluster); !is && err == nil {
+				return event.NewFault(event.ClassUsage, "upgrade.no-bundles", nil, "cluster", in.Cluster, "version", "")
+			}
 		}
 		p.Bundles, p.Batch, p.Window, p.Packages = in.Body.Bundles, in.Body.Batch, in.Body.Window, in.Body.Packages
 		var err error

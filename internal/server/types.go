@@ -66,7 +66,7 @@ func faultOf(ctx context.Context, f *event.Fault) *Fault {
 	if f == nil {
 		return nil
 	}
-	text, next := problem.From(ctx).Fault(f)
+	text, next := problem.Said(problem.From(ctx), f)
 	out := &Fault{Code: f.Code, Detail: text, Next: next, Node: f.Node}
 	if f.Code == "ssh.hostkey-unknown" {
 		out.HostKey = event.Clean(f.Args["key"])
