@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"io/fs"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/database"
@@ -37,6 +38,8 @@ type Accounts struct {
 	logins *limiter // by user and by address
 	tokens *limiter // by address
 	forged *http.CrossOriginProtection
+
+	setupFile atomic.Pointer[string] // has the setup token; nil: there was none
 }
 
 // Open gives the accounts in a database, and makes their tables.

@@ -320,6 +320,9 @@ func TestTheFirstAdministrator(t *testing.T) {
 	wantCode(t, "of an earlier start", setup(old, good), "account.setup-token")
 	wantCode(t, "password", setup(token, "short"), "account.password-short")
 	wantCode(t, "right", setup(token, good), "")
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the token is there after its use")
+	}
 	wantCode(t, "again", setup(token, good), "account.setup-done")
 	if u := s.login(t, "root", good).User; u.Role != access.Admin {
 		t.Error(u)

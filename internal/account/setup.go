@@ -47,7 +47,15 @@ func (a *Accounts) BeginSetup(ctx context.Context, file string) (bool, error) {
 	if err != nil {
 		return false, event.NewFault(event.ClassFailed, "account.setup-file", err, "file", file)
 	}
+	a.setupFile.Store(&file)
 	return needed, nil
+}
+
+// endSetup removes the file of the token that was used. What cannot be removed is of no use, and goes with the next start.
+func (a *Accounts) endSetup() {
+	if file := a.setupFile.Load(); file != nil {
+		_ = os.Remove(*file)
+	}
 }
 
 // SetupNeeded says whether there is no administrator.
@@ -103,6 +111,7 @@ func (a *Accounts) Setup(ctx context.Context, address, token, name, password str
 	}); err != nil {
 		return Session{}, err
 	}
+	a.endSetup()
 	a.tokens.succeeded(key{}, from)
 	return a.begin(ctx, u, address, "setup", "")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -164,10 +165,23 @@ func (s *Server) deploy(c profile.Cluster, dir string) (files map[string]string,
 	if err != nil {
 		return nil, "", err
 	}
-	if len(list) == 0 { // else the rules of deploy.yaml would say the same again
-		list = more
+	return files, string(yaml), findings(together(list, more))
+}
+
+// together are what the rules of the server find wrong, and what those of deploy.yaml do: but nothing twice, and of the
+// machines no more than the former.
+func together(list, more []profile.Finding) []profile.Finding {
+	if len(list) == 0 {
+		return more
 	}
-	return files, string(yaml), findings(list)
+	out := slices.Clone(list)
+	for _, m := range more {
+		if !strings.HasPrefix(m.Location, "body.nodes") && !strings.HasPrefix(m.Location, "body.load_balancer") &&
+			!slices.ContainsFunc(list, func(f profile.Finding) bool { return f.Location == m.Location }) {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // into keeps texts by the names of their files, which are to be in a directory, and gives their paths.

@@ -80,6 +80,12 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", s.ready)
 	unknown := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if others := methods(mux, r); len(others) > 0 {
+			w.Header().Set("Allow", strings.Join(others, ", "))
+			problem.Write(w, r, event.NewFault(event.ClassUsage, "api.method", nil, "method", event.Clean(r.Method),
+				"path", r.URL.Path, "methods", strings.Join(others, ", ")))
+			return
+		}
 		problem.Write(w, r, event.NewFault(event.ClassUsage, "api.no-route", nil, "path", r.URL.Path))
 	})
 	if o.Page == nil {
@@ -89,6 +95,20 @@ func New(o Options) http.Handler {
 		mux.Handle("/", o.Page(mux))
 	}
 	return speaking(o.Access.Identify(bodies(s.replies.once(rooted(mux, unknown)))))
+}
+
+// methods are those that a path of the API can be sent with.
+func methods(mux *http.ServeMux, r *http.Request) (out []string) {
+	if !strings.HasPrefix(r.URL.Path, Prefix+"/") {
+		return nil
+	}
+	for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		other := &http.Request{Method: m, URL: r.URL, Host: r.Host}
+		if _, pattern := mux.Handler(other); strings.HasPrefix(pattern, m+" ") {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // rooted gives requests without a path, such as those to a proxy, to other: a mux answers them by itself, in plain

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -72,4 +73,33 @@ func TestRightsBeforeShapes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A setting that there is not is said to be unknown, with the one that is meant, beside all else that is wrong.
+func TestAnUnknownSettingBesideAWrongAddress(t *testing.T) {
+	s := begin(t)
+	body := strings.NewReplacer(`"192.0.2.2"`, `"192.0.2.999"`, `"name":"one",`,
+		`"name":"one","settings":{"network.podsidr":"10.0.0.0/16","eggo.password-from":"prompt"},`).Replace(oneCluster)
+	a := s.want(s.call("ann", "POST", "/api/v1/clusters", body), 422, "api.invalid")
+	if got := a.places(); !slices.Equal(got, []string{"body.nodes[1].address", "body.settings.eggo.password-from",
+		"body.settings.network.podsidr"}) || !strings.Contains(a.text, "network.podcidr") ||
+		!strings.Contains(a.text, "profile.setting-unknown") || !strings.Contains(a.text, `"profile.setting"`) {
+		t.Errorf("%q %s", got, a.text)
+	}
+}
+
+// A path that there is, with a method that it does not have, is answered with those that it has.
+func TestMethodsThatAPathDoesNotHave(t *testing.T) {
+	s := begin(t)
+	for path, want := range map[string]string{"/bundles": "GET", "/clusters": "GET, POST",
+		"/clusters/one": "GET, PUT, DELETE"} {
+		q := httptest.NewRequest("PATCH", Prefix+path, nil)
+		q.Header.Set("Authorization", "Bearer ann")
+		w := httptest.NewRecorder()
+		if s.handler.ServeHTTP(w, q); w.Code != 405 || w.Header().Get("Allow") != want ||
+			!strings.Contains(w.Body.String(), `"api.method"`) {
+			t.Errorf("%s: %d %q %s", path, w.Code, w.Header().Get("Allow"), w.Body)
+		}
+	}
+	s.want(s.call("ann", "PUT", "/api/v1/nothing", ""), 404, "api.no-route")
 }

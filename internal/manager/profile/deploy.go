@@ -35,7 +35,7 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 	var out []Finding
 	for key := range c.Settings {
 		if !Settable(key) {
-			out = append(out, wrong("body.settings."+key, "setting", "key", key))
+			out = append(out, refused(key))
 			delete(d.Values, key)
 		}
 	}

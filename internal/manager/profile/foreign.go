@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/spelling"
 )
 
 // settable are the keys of deploy.yaml that a request may set. A run reads files, and the environment, as root: none of
@@ -29,6 +30,16 @@ func settable() []string {
 
 // Settable says whether a request may set a key of deploy.yaml.
 func Settable(key string) bool { return slices.Contains(settable(), key) }
+
+// refused says why a key cannot be set: there is none such, or it names a file or a password.
+func refused(key string) Finding {
+	if slices.ContainsFunc(config.Keys(), func(k config.Key) bool {
+		return k.Path == key || strings.HasPrefix(k.Path, key+".")
+	}) {
+		return wrong("body.settings."+key, "setting", "key", key)
+	}
+	return wrong("body.settings."+key, "setting-unknown", "key", key, "like", spelling.Nearest(key, settable()))
+}
 
 // foreign are the files and passwords that the logins of machines and bastions name.
 func foreign(c *config.Cluster) []Finding {

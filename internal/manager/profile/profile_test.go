@@ -218,7 +218,7 @@ func TestDeploy(t *testing.T) {
 	c.Settings = map[string]string{"network.podcidr": "x", "password": "hunter2", "nonsense": "y"}
 	c.Bundles = map[string]string{"riscv": "/srv/a.tar.gz"}
 	_, list, err = Deploy(c, Files{Key: "/d/key"}, "/d/deploy.yaml")
-	for _, want := range []string{"settings.password setting", "settings.nonsense setting", "bundles.riscv arch"} {
+	for _, want := range []string{"settings.password setting", "settings.nonsense setting-unknown", "bundles.riscv arch"} {
 		if !slices.Contains(said(list), want) {
 			t.Errorf("%q has no %q", said(list), want)
 		}
