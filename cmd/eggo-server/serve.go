@@ -24,6 +24,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/listen"
 	"github.com/eggo-k8s/eggo/internal/manager"
@@ -138,7 +139,8 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		d.Asker = told{secrets}
 		return d
 	}})
-	m, err := manager.New(ctx, manager.Options{Store: store, Runner: runner, Clock: clock{}, Report: report})
+	m, err := manager.New(ctx, manager.Options{Store: store, Runner: runner, Clock: clock{}, Report: report,
+		Follow: following(log, env.P)})
 	if err != nil {
 		return err
 	}
@@ -172,6 +174,21 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	scheme := map[bool]string{true: "http", false: "https"}[certs == nil]
 	announce(env, scheme+"://"+listener.Addr().String(), filepath.Join(o.data, setupToken), needed)
 	return answer(ctx, env, listener, withProvider(identity, accounts, handler), log)
+}
+
+// following logs each operation that begins, and each that has ended.
+func following(log *slog.Logger, p *i18n.Printer) func(string, manager.Operation, *manager.Outcome) {
+	return func(cluster string, o manager.Operation, how *manager.Outcome) {
+		about := []any{"cluster", cluster, "operation", string(o.Kind), "by", o.By}
+		switch {
+		case how == nil:
+			log.Info(p.T("server.log.begins"), about...)
+		case how.Fault == nil:
+			log.Info(p.T("server.log.ended"), append(about, "outcome", "ok")...)
+		default:
+			log.Warn(p.T("server.log.ended"), append(about, "outcome", how.Fault.Code)...)
+		}
+	}
 }
 
 // announce says where the server is, and with what the first administrator is made if there is none.

@@ -231,6 +231,7 @@ func (c *cluster) begin(ctx context.Context, e state.Event, o Operation, edit fu
 		if !o.Kind.Quiet() {
 			c.part()
 		}
+		c.m.followed(c.name, o, nil)
 		c.launch()
 	}
 	return err
@@ -339,8 +340,13 @@ func (c *cluster) idle(out Outcome) bool {
 	return out.Idle() && len(o.Runs) < 2 && o.Before != "" && !o.Final && c.state != state.Canceling
 }
 
-func (c *cluster) finish(ctx context.Context, out Outcome) error {
+func (c *cluster) finish(ctx context.Context, out Outcome) (err error) {
 	o, idle := c.rec.Operation, c.idle(out)
+	defer func() {
+		if err == nil {
+			c.m.followed(c.name, *o, &out)
+		}
+	}()
 	done := func(r *Record) {
 		r.Last, r.Operation = cloned(r.Operation), nil
 		r.Seen = max(r.Seen, o.After, o.Run(), c.newest)
@@ -359,7 +365,7 @@ func (c *cluster) finish(ctx context.Context, out Outcome) error {
 		}
 	}
 	if o.Kind == Delete && out.Fault == nil {
-		err := c.remove(ctx, state.DeleteCompleted)
+		err = c.remove(ctx, state.DeleteCompleted)
 		if err == nil {
 			c.removed()
 		}
@@ -380,7 +386,7 @@ func (c *cluster) finish(ctx context.Context, out Outcome) error {
 	case idle && o.Before == state.Connecting:
 		e = state.Reconnect
 	}
-	err := c.apply(ctx, e, done)
+	err = c.apply(ctx, e, done)
 	if err == nil && e == state.Reconnect {
 		c.connect()
 	}

@@ -25,13 +25,15 @@ const (
 	patience = time.Minute
 )
 
-// Options of a Manager. All but Report have to be there.
+// Options of a Manager. All but Report and Follow have to be there.
 type Options struct {
 	Store  Store
 	Runner Runner
 	Clock  Clock
 	// Report is told of what nobody waits for, such as a record that cannot be written; nil: nobody listens.
 	Report func(cluster string, err error)
+	// Follow is told of each operation that begins here, and of each that has ended, with how (not nil); nil: nobody is.
+	Follow func(cluster string, o Operation, how *Outcome)
 }
 
 // Manager has all clusters.
@@ -40,6 +42,9 @@ type Manager struct {
 	runner Runner
 	clock  Clock
 	report func(string, error)
+	// followed is told of operations.
+	followed func(string, Operation, *Outcome)
+
 	life   context.Context
 	end    context.CancelFunc
 	all    sync.WaitGroup
@@ -54,11 +59,14 @@ type Manager struct {
 
 // New loads the clusters and begins to look after them. Close ends that, and no run.
 func New(ctx context.Context, o Options) (*Manager, error) {
-	m := &Manager{store: o.Store, runner: o.Runner, clock: o.Clock, report: o.Report,
+	m := &Manager{store: o.Store, runner: o.Runner, clock: o.Clock, report: o.Report, followed: o.Follow,
 		clusters: map[string]*cluster{}, news: make(chan struct{}), tidied: map[string]string{},
 		doubtful: map[string]*Record{}}
 	if m.report == nil {
 		m.report = func(string, error) {}
+	}
+	if m.followed == nil {
+		m.followed = func(string, Operation, *Outcome) {}
 	}
 	m.life, m.end = context.WithCancel(context.WithoutCancel(ctx))
 	records, err := m.store.Load(ctx)
