@@ -161,7 +161,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		Manager: m, Runs: runner, Access: accounts, Bundles: o.bundles, Version: buildVersion(), Page: site.Handler,
 		Rules: rules, Deps: func() operation.Deps { return shared }, Keep: o.upkeep.Keep,
 		Asker: func(secrets map[string]string) operation.Asker { return told{secrets} },
-		More:  func(api huma.API) { routes.Register(api, accounts, identity != nil) },
+		More:  func(api huma.API) { routes.Register(api, accounts, identity != nil, m.Has) },
 	})
 	listener, err := listen.Listen(ctx, o.address, certs)
 	if err != nil {

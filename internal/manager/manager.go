@@ -267,6 +267,12 @@ func (q Request) ready(r Record) error {
 	return nil
 }
 
+// Has says whether there is a cluster.
+func (m *Manager) Has(name string) bool {
+	_, err := m.Cluster(name)
+	return err == nil
+}
+
 // Create makes a cluster.
 func (m *Manager) Create(ctx context.Context, name string, q Request) (View, error) {
 	former, err := m.free(ctx, name)

@@ -140,7 +140,7 @@ func beginGuarded(t *testing.T) *guarded {
 	}
 	g := &guarded{accounts: a, db: db}
 	g.site = beginOn(t, store, func(o *Options) {
-		o.Access, o.More = a, func(api huma.API) { routes.Register(api, a, false) }
+		o.Access, o.More = a, func(api huma.API) { routes.Register(api, a, false, o.Manager.Has) }
 		d := o.Deps()
 		d.Dialer, d.Clock = nowhere{}, operationtest.Swift{}
 		o.Deps = func() operation.Deps { return d }

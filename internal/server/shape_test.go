@@ -103,3 +103,22 @@ func TestMethodsThatAPathDoesNotHave(t *testing.T) {
 	}
 	s.want(s.call("ann", "PUT", "/api/v1/nothing", ""), 404, "api.no-route")
 }
+
+// Roles and API tokens on a cluster that does not exist would be rights on whatever gets its name.
+func TestNoRightsOnAClusterThatThereIsNot(t *testing.T) {
+	g := beginGuarded(t)
+	g.want(g.call("", "POST", Prefix+"/clusters", oneCluster, g.as("global")...), 202, "")
+	const ends = `,"role":"viewer","ends":"2020-01-01T00:00:00Z"}`
+	for _, c := range []struct{ who, method, path, body, at string }{
+		{"global", "POST", "/users", `{"name":"new","password":"x","clusters":{"typo":"viewer"}}`, "body.clusters.typo"},
+		{"global", "PATCH", "/users/viewer", `{"clusters":{"one":"viewer","typo":"viewer"}}`, "body.clusters.typo"},
+		{"global", "POST", "/tokens", `{"name":"t","cluster":"typo"` + ends, "body.cluster"},
+		{"plain", "POST", "/tokens", `{"name":"t","cluster":"one"` + ends, "body.cluster"}, // he may not see it
+	} {
+		a := g.want(g.call("", c.method, Prefix+c.path, c.body, g.as(c.who)...), 422, "api.invalid")
+		if !slices.Equal(a.places(), []string{c.at}) || !strings.Contains(a.text, "account.no-cluster") {
+			t.Errorf("%s %s: %s", c.method, c.path, a.text)
+		}
+	}
+	g.want(g.call("", "PATCH", Prefix+"/users/viewer", `{"clusters":{"one":"operator"}}`, g.as("global")...), 200, "")
+}

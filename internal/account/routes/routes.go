@@ -5,7 +5,9 @@ package routes
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,11 +24,17 @@ const Base = "/api/v1"
 type api struct {
 	a    *account.Accounts
 	with bool // an identity provider
+	// there says whether a cluster exists.
+	there func(cluster string) bool
 }
 
-// Register adds the routes to an API; provider says that logins with an identity provider are possible.
-func Register(to huma.API, a *account.Accounts, provider bool) {
-	x := &api{a: a, with: provider}
+// Register adds the routes to an API; provider says that logins with an identity provider are possible. Roles and API
+// tokens are given on clusters that are there; nil: on any.
+func Register(to huma.API, a *account.Accounts, provider bool, there func(cluster string) bool) {
+	if there == nil {
+		there = func(string) bool { return true }
+	}
+	x := &api{a: a, with: provider, there: there}
 	sessions(to.OpenAPI())
 	op := func(id, method, path, text string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: Base + path, Summary: text,
@@ -136,6 +144,33 @@ func (x *api) administers(ctx context.Context, change bool) error {
 		_, err = person(ctx)
 	}
 	return err
+}
+
+// onClusters refuses roles on clusters that do not exist: they would be rights on whatever gets the name.
+func (x *api) onClusters(roles map[string]string) error {
+	var out problem.List
+	for _, name := range slices.Sorted(maps.Keys(roles)) {
+		if !x.there(name) {
+			out = append(out, problem.At{Location: "body.clusters." + name, Fault: noCluster(name)})
+		}
+	}
+	return out.Err()
+}
+
+func noCluster(name string) *event.Fault {
+	return event.AsFault(event.NewFault(event.ClassUsage, "account.no-cluster", nil, "cluster", name))
+}
+
+// onCluster refuses an API token for a cluster that does not exist, or that the caller may not see.
+func (x *api) onCluster(ctx context.Context, c access.Caller, cluster string) error {
+	if cluster == "" {
+		return nil
+	}
+	role, err := x.a.RoleOf(ctx, c, cluster)
+	if err != nil || role.May(access.View) && x.there(cluster) {
+		return err
+	}
+	return problem.List{{Location: "body.cluster", Fault: noCluster(cluster)}}
 }
 
 // admin is the caller, an administrator, whose change is recorded, and so is one that is refused. An API token changes

@@ -50,7 +50,7 @@ func newSite(t *testing.T) *site {
 	c := huma.DefaultConfig("eggo", "1")
 	c.Transformers = append(c.Transformers, problem.Transform)
 	api := humago.New(mux, c)
-	routes.Register(api, a, false)
+	routes.Register(api, a, false, nil)
 	problem.Describe(api.OpenAPI())
 	h := a.Identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mux.ServeHTTP(w, r.WithContext(problem.Speaking(r.Context(), r.Header.Get("Accept-Language"))))

@@ -60,6 +60,9 @@ func (x *api) createUser(ctx context.Context, in *createUserInput) (*body[User],
 	if _, err := x.admin(ctx, "create-user", in.Body.Name); err != nil {
 		return nil, err
 	}
+	if err := x.onClusters(in.Body.Clusters); err != nil {
+		return nil, err
+	}
 	u, err := x.a.Create(ctx, account.New{Name: in.Body.Name, Password: in.Body.Password,
 		Role: access.Role(in.Body.Role), Grants: grantsOf(in.Body.Clusters), Reset: in.Body.Reset})
 	return &body[User]{userOf(u)}, err
@@ -92,6 +95,9 @@ func (x *api) updateUser(ctx context.Context, in *updateUserInput) (*body[User],
 		c.Role = &role
 	}
 	if in.Body.Clusters != nil {
+		if err := x.onClusters(*in.Body.Clusters); err != nil {
+			return nil, err
+		}
 		grants := grantsOf(*in.Body.Clusters)
 		c.Grants = &grants
 	}
@@ -174,6 +180,9 @@ func (x *api) createToken(ctx context.Context, in *createTokenInput) (*body[Toke
 		return c, err
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := x.onCluster(ctx, c, in.Body.Cluster); err != nil {
 		return nil, err
 	}
 	t, text, err := x.a.NewToken(ctx, c.ID, account.Token{Name: in.Body.Name, Role: access.Role(in.Body.Role),

@@ -143,7 +143,7 @@ func (s *Site) serve(ctx context.Context, bundles string) error {
 	handler := server.New(server.Options{Manager: s.Manager, Runs: s.Runner.Runner, Access: s.Accounts,
 		Bundles: bundles, Version: "v1.2.0", Deps: func() operation.Deps { return d }, Page: site.Handler,
 		Asker: func(secrets map[string]string) operation.Asker { return operation.Told{Secrets: secrets} },
-		More:  func(api huma.API) { routes.Register(api, s.Accounts, false) }})
+		More:  func(api huma.API) { routes.Register(api, s.Accounts, false, nil) }})
 	s.web = httptest.NewUnstartedServer(nil)
 	s.web.Config = listen.Server(ctx, handler, listen.Usual(), slog.New(slog.DiscardHandler))
 	s.web.StartTLS()
