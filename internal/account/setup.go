@@ -51,7 +51,8 @@ func (a *Accounts) BeginSetup(ctx context.Context, file string) (bool, error) {
 	return needed, nil
 }
 
-// endSetup removes the file of the token that was used. What cannot be removed is of no use, and goes with the next start.
+// endSetup removes the file of the token that was used. What cannot be removed is of no use, and goes with the next
+// start.
 func (a *Accounts) endSetup() {
 	if file := a.setupFile.Load(); file != nil {
 		_ = os.Remove(*file)

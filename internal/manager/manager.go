@@ -32,7 +32,7 @@ type Options struct {
 	Clock  Clock
 	// Report is told of what nobody waits for, such as a record that cannot be written; nil: nobody listens.
 	Report func(cluster string, err error)
-	// Follow is told of each operation that begins here, and of each that has ended, with how (not nil); nil: nobody is.
+	// Follow is told of each operation that begins here, and of each that has ended, with how; nil: nobody is.
 	Follow func(cluster string, o Operation, how *Outcome)
 }
 

@@ -38,7 +38,8 @@ func malformed(body []byte) (said, next event.Msg, is bool) {
 	line := strconv.Itoa(bytes.Count(body[:at], []byte{'\n'}) + 1)
 	column := strconv.Itoa(utf8.RuneCount(body[bytes.LastIndexByte(body[:at], '\n')+1:at]) + 1)
 	if strings.ContainsRune("\r\n", rune(body[at])) && strings.Contains(bad.Error(), "in string literal") {
-		return event.M("api.shape.json-break", "line", line, "column", column), event.M("api.shape.json-break.next"), true
+		said = event.M("api.shape.json-break", "line", line, "column", column)
+		return said, event.M("api.shape.json-break.next"), true
 	}
 	return event.M("api.shape.json-at", "line", line, "column", column), event.M("api.shape.json-at.next"), true
 }

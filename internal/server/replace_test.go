@@ -75,7 +75,8 @@ func TestAnotherKeyAfterPreflight(t *testing.T) {
 	}
 	for ssh, at := range map[string]string{
 		`{"user":"eve","key":"nonsense"}`:                          "body.ssh.key",
-		`{"user":"eve","key":"` + jsonKey + `","known_hosts":"x"}`: "body.ssh.known_hosts", `{"user":""}`: "body.ssh.user"} {
+		`{"user":"eve","key":"` + jsonKey + `","known_hosts":"x"}`: "body.ssh.known_hosts",
+		`{"user":""}`: "body.ssh.user"} {
 		if a := s.want(with(ssh), 422, "api.invalid"); !strings.Contains(a.text, `"`+at+`"`) {
 			t.Errorf("%s: %s", ssh, a.text)
 		}

@@ -68,7 +68,8 @@ func Register(to huma.API, a *account.Accounts, provider bool, there func(cluste
 	create.DefaultStatus = http.StatusCreated
 	huma.Register(to, admin(create), handled(x.createUser))
 	huma.Register(to, admin(op("get-user", http.MethodGet, "/users/{user}", "Read a user")), handled(x.user))
-	huma.Register(to, admin(person("update-user", http.MethodPatch, "/users/{user}", "Change roles, or disable a user")),
+	huma.Register(to, admin(person("update-user", http.MethodPatch, "/users/{user}",
+		"Change roles, or disable a user")),
 		handled(x.updateUser))
 	huma.Register(to, admin(person("delete-user", http.MethodDelete, "/users/{user}", "Delete a user")),
 		handled(x.deleteUser))
