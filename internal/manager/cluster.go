@@ -25,6 +25,7 @@ type cluster struct {
 	rec    Record
 	state  state.State
 	since  time.Time
+	was    Health      // what it was before the server started, until that is compared with what it is
 	failed int         // times in a row that the API server did not answer in this state
 	asking atomic.Bool // the health loop's
 
@@ -145,11 +146,37 @@ func (c *cluster) write(ctx context.Context, next state.State, edit func(*Record
 		return err
 	}
 	if c.rec = rec; next != c.state {
-		c.state, c.since, c.failed = next, c.m.clock.Now(), 0
+		c.since = c.begins(next)
+		c.state, c.failed = next, 0
 	}
 	c.show()
 	c.m.changed()
 	return nil
+}
+
+// begins is since when the cluster is in a state that it comes to. A start of the server is no change of the cluster:
+// where the state is the same as before, it is so since then, also if the API server was asked first and answered soon.
+func (c *cluster) begins(next state.State) time.Time {
+	now, was := c.m.clock.Now(), c.was
+	if c.state != state.Init || next != state.Connecting || was.State != state.Running {
+		c.was = Health{}
+	}
+	if was.State != next || c.state != state.Init && now.Sub(c.since) >= SteadyFor {
+		return now
+	}
+	return was.At
+}
+
+// recall reads what the cluster was before the server started.
+func (c *cluster) recall(ctx context.Context) error {
+	list, err := c.m.store.Health(ctx, c.name, 0, 100)
+	for _, h := range list {
+		if c.was.State != "" && c.was.State != h.State {
+			break
+		}
+		c.was = h // the same for another reason
+	}
+	return err
 }
 
 // reason is why a cluster is in a state that is not well; nil: it is, or nothing is known.

@@ -57,7 +57,7 @@ func (c *cluster) again(has Record) error {
 		return unknown(c.name)
 	}
 	c.part()
-	c.rec, c.run, c.newest = has, nil, ""
+	c.rec, c.run, c.newest, c.was = has, nil, "", Health{State: c.state, At: c.since}
 	loaded := false
 	c.keep(func() bool { return !loaded }, func(ctx context.Context) error {
 		c.state, c.since, c.failed = state.Init, c.m.clock.Now(), 0

@@ -26,7 +26,12 @@ func (m *Manager) Scan(ctx context.Context, records ...Record) error {
 			return err
 		}
 		f := byName[r.Name]
-		if err := c.do(ctx, func(ctx context.Context) error { return c.load(ctx, f) }); err != nil {
+		if err := c.do(ctx, func(ctx context.Context) error {
+			if err := c.recall(ctx); err != nil {
+				return err
+			}
+			return c.load(ctx, f)
+		}); err != nil {
 			return err
 		}
 	}

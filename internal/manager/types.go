@@ -79,7 +79,7 @@ type Record struct {
 	// directory has from before is not this cluster's.
 	Former string    `json:"former,omitempty"`
 	Begins time.Time `json:"begins,omitzero"`
-	Epoch      uint64    `json:"epoch"` // of the newest operation
+	Epoch  uint64    `json:"epoch"` // of the newest operation
 	// Operation under way, nil if there is none; Last is the one before.
 	Operation *Operation `json:"operation,omitempty"`
 	Last      *Operation `json:"last,omitempty"`
@@ -134,6 +134,10 @@ type Health struct {
 	State  state.State
 	Reason *event.Fault // why, if it was not well
 }
+
+// SteadyFor is how long a cluster may be Connecting between Running and Running without being less well: as long as it
+// takes until a Running cluster that does not answer is Unreachable.
+const SteadyFor = 30 * time.Second
 
 // View is a cluster as others see it.
 type View struct {

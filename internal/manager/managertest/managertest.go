@@ -14,6 +14,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/state"
 )
 
 // Clock is the machine's, which is that of the bubble in a synctest.
@@ -449,11 +450,22 @@ func (s *Memory) append(changes []manager.Change) {
 		if s.health == nil {
 			s.health = map[string][]manager.Health{}
 		}
-		if c.From != c.To {
-			s.health[c.Cluster] = append(s.health[c.Cluster], manager.Health{Seq: c.Seq, At: c.At, State: c.To,
-				Reason: c.Reason})
-		}
+		s.noted(c)
 	}
+}
+
+// noted keeps the history of a cluster as the database does.
+func (s *Memory) noted(c manager.Change) {
+	list := s.health[c.Cluster]
+	if n := len(list); n > 1 && c.From == state.Connecting && c.To == state.Running &&
+		list[n-1].State == state.Connecting && list[n-2].State == state.Running &&
+		c.At.Sub(list[n-1].At) < manager.SteadyFor {
+		list = list[:n-1]
+	}
+	if n := len(list); n == 0 || list[n-1].State != c.To {
+		list = append(list, manager.Health{Seq: c.Seq, At: c.At, State: c.To, Reason: c.Reason})
+	}
+	s.health[c.Cluster] = list
 }
 
 // Health implements manager.Store.

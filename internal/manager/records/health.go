@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/state"
 )
 
 const (
@@ -26,6 +27,9 @@ func addHealth(ctx context.Context, tx *sql.Tx, c manager.Change) error {
 		}
 		reason = string(text)
 	}
+	if err := steady(ctx, tx, c); err != nil {
+		return err
+	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO cluster_health (cluster, at, state, reason) SELECT ?1, ?2, ?3, ?4
 		WHERE (SELECT state || reason FROM cluster_health WHERE cluster = ?1 ORDER BY seq DESC LIMIT 1) IS NOT ?3 || ?4`,
 		c.Cluster, c.At.UnixMilli(), string(c.To), reason)
@@ -35,6 +39,18 @@ func addHealth(ctx context.Context, tx *sql.Tx, c manager.Change) error {
 			(SELECT seq FROM cluster_health WHERE cluster = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?3))`, c.Cluster,
 			c.At.Add(-keepHealthFor).UnixMilli(), keepHealth)
 	}
+	return err
+}
+
+// steady takes back that a Running cluster was Connecting for a moment, when the server started.
+func steady(ctx context.Context, tx *sql.Tx, c manager.Change) error {
+	if c.From != state.Connecting || c.To != state.Running {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM cluster_health WHERE cluster = ?1 AND state = ?2 AND at > ?3
+		AND seq = (SELECT max(seq) FROM cluster_health WHERE cluster = ?1)
+		AND (SELECT state FROM cluster_health WHERE cluster = ?1 ORDER BY seq DESC LIMIT 1 OFFSET 1) = ?4`,
+		c.Cluster, string(state.Connecting), c.At.Add(-manager.SteadyFor).UnixMilli(), string(state.Running))
 	return err
 }
 

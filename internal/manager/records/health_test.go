@@ -80,3 +80,34 @@ func TestHealth(t *testing.T) {
 		t.Errorf("%v of another one", got)
 	}
 }
+
+// That a Running cluster is Connecting for a moment after a start of the server is none of its history; that its API
+// server did not answer for longer is.
+func TestAStartIsNoneOfTheHistory(t *testing.T) {
+	ctx := t.Context()
+	s, _ := open(t, filepath.Join(t.TempDir(), "server.db"))
+	at, revision := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), uint64(0)
+	become := func(after time.Duration, from, to state.State) {
+		t.Helper()
+		at = at.Add(after)
+		revision++
+		err := s.Save(ctx, manager.Record{Name: "one", Revision: revision}, revision-1,
+			manager.Change{Cluster: "one", From: from, To: to, At: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	become(0, state.Creating, state.Running)
+	for _, took := range []time.Duration{time.Second, time.Minute} {
+		become(time.Hour, state.Init, state.Connecting)
+		become(took, state.Connecting, state.Running)
+	}
+	list, err := s.Health(ctx, "one", 0, 100)
+	var got []state.State
+	for _, h := range list {
+		got = append(got, h.State)
+	}
+	if err != nil || !slices.Equal(got, []state.State{state.Running, state.Connecting, state.Running}) {
+		t.Error(got, err)
+	}
+}
