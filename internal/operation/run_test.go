@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -129,6 +130,41 @@ func TestWhereRefusalsAre(t *testing.T) {
 	}
 	if after, _ := os.ReadDir(filepath.Dir(h.Run().Dir)); len(after) != len(before) {
 		t.Errorf("%d runs, before %d", len(after), len(before))
+	}
+}
+
+// Of a cluster whose installation was refused it is said that it is not installed yet, and not that there is none; one
+// that was removed is none.
+func TestAClusterThatIsNotInstalledYet(t *testing.T) {
+	_, d := simulate(t, phasestest.Shape{Masters: 1})
+	j, err := journal.Open(d.Store.Where(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		verb, code string
+		how        event.RunEnded
+	}{
+		{"deploy", "usage.not-installed", event.RunEnded{Outcome: event.Failed, Exit: 5,
+			Fault: event.NewFault(event.ClassPreflight, "preflight.failed", nil)}},
+		{"cleanup", "usage.none-of-that-name", event.RunEnded{Outcome: event.Changed}},
+	} {
+		log, err := j.NewRun(c.verb, time.Now().Add(time.Duration(i)*time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bus := event.NewBus(time.Now, log)
+		for _, e := range []event.Event{event.RunStarted{Cluster: "demo", Verb: c.verb}, c.how} {
+			if err := bus.Emit(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Status(t.Context(), request.OfCluster("demo"), d); code(err) != c.code {
+			t.Errorf("%s: %v, want %s", c.verb, err, c.code)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
@@ -91,12 +92,22 @@ func configOf(ctx context.Context, st Store, cluster string) (text []byte, path 
 		return nil, "", err
 	}
 	root := filepath.Dir(files.Dir())
+	if attempted(files.Journal()) {
+		return nil, "", event.NewFault(event.ClassUsage, "usage.not-installed", nil, "cluster", cluster, "dir",
+			files.Dir())
+	}
 	if len(known) == 0 {
 		return nil, "", event.NewFault(event.ClassUsage, "usage.none-of-that-name", nil, "cluster", cluster, "dir",
 			root)
 	}
 	return nil, "", event.NewFault(event.ClassUsage, "usage.no-cluster", nil,
 		"cluster", cluster, "dir", root, "known", strings.Join(known, ", "))
+}
+
+// attempted says whether a cluster without a deploy.yaml was to be installed: it has runs, and the newest removed none.
+func attempted(runs *journal.Cluster) bool {
+	ids, err := runs.Runs()
+	return err == nil && len(ids) > 0 && runInfo(runs.RunDir(ids[len(ids)-1])).Status != request.Removed
 }
 
 // takeText makes the text's cluster the operation's. Problems of before are not found again.
