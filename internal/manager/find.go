@@ -257,7 +257,7 @@ func (m *Manager) Import(ctx context.Context, name string, kubeconfig bool, q Re
 	}
 	rec := Record{Name: name, Wanted: q.Wanted, Kubeconfig: kubeconfig, Created: m.clock.Now(), Seen: f.Run}
 	if rec.Former, rec.Begins = m.runner.Former(ctx, name); kubeconfig { // nothing there is of it
-		rec.Former, rec.Begins = f.Run, rec.Created
+		rec.Former = f.Run
 	}
 	c, err := m.add(rec)
 	if err != nil {

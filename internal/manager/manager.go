@@ -279,8 +279,11 @@ func (m *Manager) Create(ctx context.Context, name string, q Request) (View, err
 	if err != nil {
 		return View{}, err
 	}
-	now := m.clock.Now()
-	c, err := m.add(Record{Name: name, Wanted: q.Wanted, Created: now, Former: former, Begins: now})
+	rec := Record{Name: name, Wanted: q.Wanted, Created: m.clock.Now(), Former: former}
+	if former != "" {
+		rec.Begins = rec.Created
+	}
+	c, err := m.add(rec)
 	if err != nil {
 		return View{}, err
 	}
