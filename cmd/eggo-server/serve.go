@@ -93,17 +93,22 @@ func (o serveOptions) checkBackups() error {
 	return nil
 }
 
-// serve is the server, until ctx ends. Runs continue after it.
-func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
+// complete makes paths absolute, and says where bundles are if nothing else was said.
+func (o *serveOptions) complete() (err error) {
 	for _, dir := range []*string{&o.state, &o.data} {
 		if *dir, err = filepath.Abs(*dir); err != nil {
 			return event.NewFault(event.ClassUsage, "state.read", err)
 		}
 	}
-	if err := o.checkBackups(); err != nil {
+	o.bundles = cmp.Or(o.bundles, filepath.Join(o.data, "bundles"))
+	return nil
+}
+
+// serve is the server, until ctx ends. Runs continue after it.
+func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
+	if err := errors.Join(o.complete(), o.checkBackups()); err != nil {
 		return err
 	}
-	o.bundles = cmp.Or(o.bundles, filepath.Join(o.data, "bundles"))
 	log := slog.New(slog.NewTextHandler(env.Stderr, nil))
 	certs, err := certificates(o)
 	if err != nil {

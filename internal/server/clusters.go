@@ -262,8 +262,8 @@ func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput)
 		Prepare: func() error { return s.written(in.Cluster, files) }})
 }
 
-// replaced is what a cluster that has no deploy.yaml of its own is to be created with: the machines that are wanted, and
-// how they are logged in to, nil: as it was said. files gets what that comes to.
+// replaced is what a cluster that has no deploy.yaml of its own is to be created with: the machines that are wanted,
+// and how they are logged in to, nil: as it was said. files gets what that comes to.
 func (s *Server) replaced(
 	cluster string, w runs.Wanted, login *profile.SSH, files map[string]string,
 ) (string, []profile.Finding, error) {

@@ -185,7 +185,8 @@ func judge(t *testing.T, what string, w *httptest.ResponseRecorder) {
 // it has, and about what there is not.
 func TestHostileRequests(t *testing.T) {
 	g := newGround(t)
-	known := map[string][]string{"cluster": {"one"}, "backup": {backupName}, "snapshot": {"s.db"}, "name": {"one", "two"},
+	known := map[string][]string{"cluster": {"one"}, "backup": {backupName}, "snapshot": {"s.db"},
+		"name":       {"one", "two"},
 		"run":        {(&site{t: t, root: g.root}).ran("deploy", event.RunEnded{Outcome: event.OK})},
 		"on_failure": {"abort", "ask", "retry=2"}, "drain": {"5m"}, "soak": {"10m"}, "batch": {"1", "10%"},
 		"window": {"22:00-06:00"}, "bundles": {filepath.Join(g.bundles, "broken.tar.gz"), "/srv/bundle.tar.gz"},

@@ -68,7 +68,8 @@ func TestRightsBeforeShapes(t *testing.T) {
 	} {
 		headers := append(g.as(c.who), "Content-Type", "application/json")
 		for _, body := range []string{`{}`, `{"x":1}`} {
-			if status, code := g.tried(c.method, "/api/v1"+c.path, body, headers...); status != c.status || code != c.code {
+			status, code := g.tried(c.method, "/api/v1"+c.path, body, headers...)
+			if status != c.status || code != c.code {
 				t.Errorf("%s %s by %s: %d %s, want %d %s", c.method, c.path, c.who, status, code, c.status, c.code)
 			}
 		}

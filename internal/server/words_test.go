@@ -13,7 +13,8 @@ import (
 func TestWordsOfTheAPI(t *testing.T) {
 	args := []string{"file", "known_hosts", "path", "/run/x/key", "dir", "/var/lib/eggo", "run", "r1", "what",
 		"file:/run/x", "missing", "v1.34.0", "version", "v1.34.0", "arch", "arm64", "is", "v1.33.0", "from", "v1.33.0",
-		"to", "v1.35.0", "cluster", "one", "node", "m1", "addr", "192.0.2.1:22", "type", "ed25519", "fingerprint", "SHA256:x"}
+		"to", "v1.35.0", "cluster", "one", "node", "m1", "addr", "192.0.2.1:22", "type", "ed25519", "fingerprint",
+		"SHA256:x"}
 	for code, field := range map[string]string{"ssh.hostkey-unknown": "host_keys", "ssh.key-file": "ssh.key",
 		"ssh.known-hosts": "ssh.known_hosts", "backup.identity": "identity", "backup.no-key": "recipients",
 		"usage.no-run": "/runs", "run.interrupted": "/continue", "upgrade.no-bundles": "bundles",

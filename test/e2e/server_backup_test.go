@@ -38,18 +38,19 @@ func TestServerBackups(t *testing.T) {
 	must(t, "first use", s.WorksOn(ctx, "n1"))
 
 	s.Say("== by the schedule")
-	must(t, "a backup", stand.Until(ctx, 10*time.Minute, "the schedule has taken a backup", func(context.Context) error {
-		if n := len(v.backups("saved")); n != 1 {
-			return fmt.Errorf("%d backups", n)
-		}
-		return nil
-	}))
-	v.awaits("saved", "Running", 5*time.Minute)
+	must(t, "a backup", stand.Until(ctx, 10*time.Minute, "the schedule has taken a backup",
+		func(context.Context) error {
+			if n := len(v.backups("saved")); n != 1 {
+				return fmt.Errorf("%d backups", n)
+			}
+			return nil
+		}))
+	v.rests("saved", 5*time.Minute)
 
 	s.Say("== a snapshot, and back to it")
 	kubectl("create", "secret", "generic", "first", "--from-literal=x=kept")
 	v.call("POST", "/clusters/saved/snapshots", map[string]any{}, 202, nil)
-	v.awaits("saved", "Running", 5*time.Minute)
+	v.rests("saved", 5*time.Minute)
 	var taken struct{ Snapshots []struct{ Name string } }
 	v.call("GET", "/clusters/saved/snapshots", nil, 200, &taken)
 	if len(taken.Snapshots) != 1 {
@@ -57,7 +58,7 @@ func TestServerBackups(t *testing.T) {
 	}
 	kubectl("create", "secret", "generic", "second", "--from-literal=x=lost")
 	v.call("POST", "/clusters/saved/restore", map[string]any{"snapshot": taken.Snapshots[0].Name}, 202, nil)
-	v.awaits("saved", "Running", 10*time.Minute)
+	v.rests("saved", 10*time.Minute)
 	if out := kubectl("get", "secret", "-o", "name"); !strings.Contains(out, "secret/first") ||
 		strings.Contains(out, "secret/second") {
 		t.Errorf("after the restore: %s", out)
@@ -66,7 +67,7 @@ func TestServerBackups(t *testing.T) {
 	s.Say("== a backup, verified by a real etcd")
 	v.call("POST", "/clusters/saved/backups", map[string]any{"recipients": []string{key.Recipient().String()}}, 202,
 		nil)
-	v.awaits("saved", "Running", 5*time.Minute)
+	v.rests("saved", 5*time.Minute)
 	list := v.backups("saved")
 	if len(list) != 2 {
 		t.Fatal(list)
@@ -88,7 +89,7 @@ func TestServerBackups(t *testing.T) {
 	must(t, "known hosts", err)
 	v.call("POST", path+"/restore", map[string]any{"identity": key.String(), "known_hosts": string(known),
 		"nodes": []any{v.node("n2", all...)}, "allow_unsigned": true}, 202, nil)
-	v.awaits("saved", "Running", 20*time.Minute)
+	v.rests("saved", 20*time.Minute)
 	s.Admin = "n2"
 	if out := kubectl("get", "secret", "first", "-o", "jsonpath={.data.x}"); out != "a2VwdA==" {
 		t.Errorf("the Secret is %q", out)

@@ -193,6 +193,18 @@ func (v *server) awaits(name, state string, limit time.Duration) {
 	v.Say("%s is %s after %s", name, state, time.Since(began).Round(time.Second))
 }
 
+// rests waits until the cluster is Running and nothing is in progress: a snapshot leaves it Running meanwhile.
+func (v *server) rests(name string, limit time.Duration) {
+	v.t.Helper()
+	must(v.t, name, stand.Until(v.t.Context(), limit, name+" is Running, and nothing is in progress",
+		func(context.Context) error {
+			if is := v.cluster(name); is.State != "Running" || is.Operation != nil {
+				return fmt.Errorf("%+v", is)
+			}
+			return nil
+		}))
+}
+
 // changing waits until the operation in progress has changed something on a node.
 func (v *server) changing(name string) {
 	v.t.Helper()
@@ -390,7 +402,8 @@ func TestServer(t *testing.T) {
 	if out, err := s.Kubectl(t.Context(), "get", "nodes", "-o", "name"); err != nil || out != "node/n1\nnode/n2\n" {
 		t.Errorf("the nodes are %q %v", out, err)
 	}
-	out, err := s.Lab.Run(t.Context(), "n3", "systemctl is-active kubelet kube-proxy containerd; pgrep -a 'kube|flannel'; true")
+	out, err := s.Lab.Run(t.Context(), "n3",
+		"systemctl is-active kubelet kube-proxy containerd; pgrep -a 'kube|flannel'; true")
 	must(t, "n3", err)
 	if strings.Contains(strings.ReplaceAll(out, "inactive", ""), "active") || strings.Contains(out, "kube") {
 		t.Errorf("n3 still has %q", out)

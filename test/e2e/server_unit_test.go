@@ -30,8 +30,8 @@ func sendFile(t *testing.T, s *stand.Stand, node, file, to, mode string) {
 
 // TestServerUnit: the server is a unit of systemd on a machine of its own, with the sandbox of the shipped unit.
 // When its start has ended, the setup token is there. The bundle is in /tmp. The unit is restarted, killed, and gets a
-// new program while a cluster is created: the run is a scope of its own and goes on; it is stopped and started while the
-// cluster runs.
+// new program while a cluster is created: the run is a scope of its own and goes on; it is stopped and started while
+// the cluster runs.
 func TestServerUnit(t *testing.T) {
 	full(t)
 	s := newLab(t, 3)
@@ -77,7 +77,8 @@ func TestServerUnit(t *testing.T) {
 	for what, line := range map[string]string{
 		"a restart": "systemctl restart eggo-server",
 		"SIGKILL":   "systemctl kill -s KILL eggo-server && sleep 1 && systemctl start eggo-server",
-		"an upgrade of the program": "cp /usr/bin/eggo-server /usr/bin/new && mv /usr/bin/new /usr/bin/eggo-server && " +
+		"an upgrade of the program": "cp /usr/bin/eggo-server /usr/bin/new && " +
+			"mv /usr/bin/new /usr/bin/eggo-server && " +
 			"systemctl restart eggo-server",
 	} {
 		s.Say("-- %s", what)

@@ -16,7 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/test/page/site"
 )
 
-const secretKey = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-----END PRIVATE KEY-----"
+const secretKey = "-----BEGIN PRIVATE KEY-----\n" +
+	"MC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-----END PRIVATE KEY-----"
 
 // drafted is the answer to what is typed.
 type drafted struct {

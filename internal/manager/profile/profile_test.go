@@ -14,7 +14,8 @@ func node(name, address string, roles ...string) Node {
 }
 
 // someKey is a private key that no machine takes.
-const someKey = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-----END PRIVATE KEY-----\n"
+const someKey = "-----BEGIN PRIVATE KEY-----\n" +
+	"MC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-----END PRIVATE KEY-----\n"
 
 func right() Cluster {
 	return Cluster{Name: "one", ServerAddress: "192.0.2.250:7443", Domain: "cluster.local",
@@ -218,7 +219,8 @@ func TestDeploy(t *testing.T) {
 	c.Settings = map[string]string{"network.podcidr": "x", "password": "hunter2", "nonsense": "y"}
 	c.Bundles = map[string]string{"riscv": "/srv/a.tar.gz"}
 	_, list, err = Deploy(c, Files{Key: "/d/key"}, "/d/deploy.yaml")
-	for _, want := range []string{"settings.password setting", "settings.nonsense setting-unknown", "bundles.riscv arch"} {
+	for _, want := range []string{"settings.password setting", "settings.nonsense setting-unknown",
+		"bundles.riscv arch"} {
 		if !slices.Contains(said(list), want) {
 			t.Errorf("%q has no %q", said(list), want)
 		}

@@ -14,8 +14,9 @@ import (
 // it is looked at elsewhere, follows from the version, or is the node's. A path that ends with a dot is all beneath it.
 func podParts(component string) map[string][]string {
 	out := map[string][]string{"apiVersion": nil, "kind": nil, "status": nil, "metadata.name": nil,
-		"metadata.namespace": nil, "metadata.creationTimestamp": nil, "metadata.uid": nil, "metadata.labels.component": nil,
-		"metadata.labels.tier": nil, "metadata.annotations.kubeadm.kubernetes.io/": nil, "spec.containers": nil,
+		"metadata.namespace": nil, "metadata.creationTimestamp": nil, "metadata.uid": nil,
+		"metadata.labels.component": nil,
+		"metadata.labels.tier":      nil, "metadata.annotations.kubeadm.kubernetes.io/": nil, "spec.containers": nil,
 		"spec.hostNetwork": {"true"}, "spec.priority": nil, "spec.priorityClassName": nil, "spec.volumes": nil,
 		"spec.securityContext.seccompProfile.type": {"RuntimeDefault"},
 		"container.command":                        nil, "container.args": nil, "container.env": nil, "container.image": nil,

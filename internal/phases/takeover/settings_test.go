@@ -31,7 +31,8 @@ func TestSettingsThatAreOff(t *testing.T) {
 		"enforceNodeAllocatable: null":            "", "maxPods: 0": "", "registryBurst: 0": "",
 		"serializeImagePulls: null": "", "syncFrequency: 0s": "", "cgroupRoot: \"\"": "",
 		"failCgroupV1: false": "", "resolvConf: /run/systemd/resolve/resolv.conf": "",
-		"resolvConf: \"\"": "warning import.setting resolvConf", "resolvConf: /srv/x": "warning import.setting resolvConf",
+		"resolvConf: \"\"":          "warning import.setting resolvConf",
+		"resolvConf: /srv/x":        "warning import.setting resolvConf",
 		"serverTLSBootstrap: false": "", "readOnlyPort: 0": "",
 	} {
 		c := cluster(t)

@@ -102,7 +102,8 @@ func (t *taking) loads(text []byte) {
 	_, problems := config.Load(text, "deploy.yaml")
 	for _, p := range problems {
 		if p.Severity == event.Error {
-			t.refuse("", "import.rejected", "key", event.Clean(p.Key), "value", event.Clean(p.Args["value"]), "why", p.Code)
+			t.refuse("", "import.rejected", "key", event.Clean(p.Key), "value", event.Clean(p.Args["value"]),
+				"why", p.Code)
 		}
 	}
 }

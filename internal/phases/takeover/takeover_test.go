@@ -196,7 +196,8 @@ func TestWhatDiffersIsKeptNamedOrRefused(t *testing.T) {
 		}, "", "dns-upstreams:\n    - 192.0.2.53\n    - 192.0.2.54"},
 		"an endpoint without a port": {config1("controlPlaneEndpoint: 192.0.2.11:6443",
 			"controlPlaneEndpoint: lb.example.com"), "", "apiserver-endpoint: lb.example.com:6443"},
-		"no anonymous requests": {with(apiServer, flag, flag+"    - --anonymous-auth=false\n"), "error import.flag", ""},
+		"no anonymous requests": {with(apiServer, flag, flag+"    - --anonymous-auth=false\n"),
+			"error import.flag", ""},
 		"networks that overlap": {func(c *Cluster) {
 			c.Config = strings.Replace(c.Config, "serviceSubnet: 10.96.0.0/12", "serviceSubnet: 10.244.0.0/20", 1)
 			with(apiServer, "10.96.0.0/12", "10.244.0.0/20")(c)
@@ -214,7 +215,8 @@ func TestWhatDiffersIsKeptNamedOrRefused(t *testing.T) {
 			with(apiServer, flag, flag+"    - --audit-policy-file=/etc/kubernetes/audit/policy.yaml\n")(c)
 			with(apiServer, "    volumeMounts:\n", "    volumeMounts:\n    - {mountPath: /etc/kubernetes/audit, "+
 				"name: audit}\n")(c)
-			with(apiServer, "  volumes:\n", "  volumes:\n  - {hostPath: {path: /etc/kubernetes/audit}, name: audit}\n")(c)
+			with(apiServer, "  volumes:\n",
+				"  volumes:\n  - {hostPath: {path: /etc/kubernetes/audit}, name: audit}\n")(c)
 		}, "", "--audit-policy-file: /etc/kubernetes/audit/policy.yaml"},
 		"a zone of its own": {func(c *Cluster) { c.DNS.Corefile += "example.org:53 {\n    file db\n}\n" },
 			"warning import.corefile", ""},
