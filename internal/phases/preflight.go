@@ -7,16 +7,13 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/balancer"
-	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
+	"github.com/eggo-k8s/eggo/internal/phases/foreign"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/objects"
@@ -206,14 +203,7 @@ func (r *run) kubeletConfig(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	m, err := was.API().CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubelet-config", metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", clients.Fault(err)
-	}
-	return m.Data["kubelet"], nil
+	return foreign.KubeletConfig(ctx, was.API())
 }
 
 // once asks once.

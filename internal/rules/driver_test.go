@@ -43,6 +43,8 @@ var apart = map[string]map[string]string{
 		"/var/lib/etcd":  "a trace of whatever cluster the machine is or was in, whoever made it",
 		"kubelet":        "a unit with every driver; and a trace, as the next two are",
 		"kube-apiserver": "a trace of a cluster that somebody else made", "kube-proxy": "likewise"},
+	"internal/phases/preflight/check_takeover_versions.go": {
+		"/etc/kubernetes/": "what kubeadm runs of a cluster that is not ours yet"},
 	"internal/phases/host/ports.go": {"kubelet.service": "the firewall is up before the kubelet starts"},
 	"internal/phases/node/lib.sh": {"kubelet.service": "whose node the tables of the network are",
 		"kube-proxy.service": "likewise, of records of earlier versions too"},

@@ -157,7 +157,7 @@ var within = map[string][]string{
 
 // more is what a package within a layer may import besides its layer.
 var more = map[string][]string{
-	"internal/manager/profile": {"internal/config", "internal/bundle"},
+	"internal/manager/profile": {"internal/config", "internal/bundle", "internal/spelling"},
 	"internal/manager/records": {"internal/database"},
 	"internal/manager/runs": {"internal/config", "internal/journal", "internal/operation", "internal/operation/request",
 		"internal/operation/store", "internal/pki", "internal/runstate"},
@@ -173,7 +173,8 @@ var more = map[string][]string{
 
 // only names packages of other modules that one layer alone, or one package of a layer, may import.
 var only = map[string][]string{
-	"golang.org/x/crypto/ssh":        {"internal/remote", "internal/bundle/sign"}, // sign: SSHSIG, no connections
+	// sign: SSHSIG; profile: whether a key can be read; no connections
+	"golang.org/x/crypto/ssh":        {"internal/remote", "internal/bundle/sign", "internal/manager/profile"},
 	"charm.land/":                    {"internal/ui"},
 	"github.com/skeema/knownhosts":   {"internal/remote"},
 	"k8s.io/":                        {"internal/phases"},
