@@ -24,7 +24,7 @@ import (
 type clients struct {
 	s                         *stand.Stand
 	fresh, kept, write, serve *callers
-	later                     *later
+	later                     *stand.Later
 	writes                    *writes
 	pressure                  *pressure
 	began                     time.Time
@@ -43,7 +43,7 @@ func useCluster(t *testing.T, s *stand.Stand, cluster, api, node string) *client
 	must(t, "ClusterIP", err)
 	tls := admin(t, s, cluster)
 	fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: tls}}
-	again := &later{RoundTripper: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: tls.Clone()}}
+	again := &stand.Later{RoundTripper: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: tls.Clone()}}
 	kept := &http.Client{Transport: again}
 	inside := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -79,7 +79,7 @@ func (c *clients) end(t *testing.T) (failed map[string][]call, missed []int) {
 		}
 	}
 	c.s.Say("of %d requests on kept connections, %d were repeated as an API server that stopped said",
-		c.later.asked.Load(), c.later.repeated.Load())
+		c.later.Asked.Load(), c.later.Repeated.Load())
 	missed = c.writes.missed(t.Context())
 	c.s.Say("the watch saw %d writes, began %d times again where it ended and %d times with a list, and missed %d: %v",
 		len(c.writes.seen), c.writes.again, c.writes.lists, len(missed), missed)
@@ -98,46 +98,10 @@ func (c *clients) unharmed(t *testing.T) {
 	if len(missed) > 0 {
 		t.Errorf("the watch missed the writes %v", missed)
 	}
-	if c.later.tooOften() {
-		t.Errorf("%d of %d requests had to be repeated", c.later.repeated.Load(), c.later.asked.Load())
+	if c.later.TooOften() {
+		t.Errorf("%d of %d requests had to be repeated", c.later.Repeated.Load(), c.later.Asked.Load())
 	}
 }
-
-// later repeats what an API server that stops has not taken, as client-go does: what comes on a kept connection after
-// the last request that it takes, and before it has closed the connection.
-type later struct {
-	http.RoundTripper
-	asked, repeated atomic.Int64
-}
-
-func (l *later) RoundTrip(req *http.Request) (*http.Response, error) {
-	l.asked.Add(1)
-	resp, err := l.RoundTripper.RoundTrip(req)
-	if err != nil || resp.StatusCode != http.StatusServiceUnavailable {
-		return resp, err
-	}
-	after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if err != nil {
-		return resp, nil
-	}
-	l.repeated.Add(1)
-	resp.Body.Close()
-	select {
-	case <-req.Context().Done():
-		return nil, req.Context().Err()
-	case <-time.After(time.Duration(after) * time.Second):
-	}
-	req = req.Clone(req.Context())
-	if req.GetBody != nil {
-		if req.Body, err = req.GetBody(); err != nil {
-			return nil, err
-		}
-	}
-	return l.RoundTripper.RoundTrip(req)
-}
-
-// tooOften says that more than one request of ten thousand was repeated.
-func (l *later) tooOften() bool { return l.repeated.Load() > 1+l.asked.Load()/10_000 }
 
 // writes are changes of ConfigMaps, each with a number, and a watch of them.
 type writes struct {

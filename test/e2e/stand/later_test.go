@@ -1,4 +1,4 @@
-package e2e
+package stand
 
 import (
 	"io"
@@ -37,24 +37,26 @@ func TestLaterRepeatsOnceWhatAStoppingServerHasNotTaken(t *testing.T) {
 				asks++
 			}))
 			defer s.Close()
-			again := &later{RoundTripper: http.DefaultTransport}
+			again := &Later{RoundTripper: http.DefaultTransport}
 			resp, err := (&http.Client{Transport: again}).Post(s.URL, "text/plain", strings.NewReader("write"))
-			must(t, "request", err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			resp.Body.Close()
 			if resp.StatusCode != c.want || asks != c.asks {
 				t.Errorf("status %d after %d requests, want %d after %d", resp.StatusCode, asks, c.want, c.asks)
 			}
-			if n := again.repeated.Load(); n != int64(c.asks-1) || again.tooOften() {
-				t.Errorf("%d repeated, too often: %v", n, again.tooOften())
+			if n := again.Repeated.Load(); n != int64(c.asks-1) || again.TooOften() {
+				t.Errorf("%d repeated, too often: %v", n, again.TooOften())
 			}
 		})
 	}
-	seldom, many := &later{}, &later{}
-	seldom.asked.Store(53_516)
-	seldom.repeated.Store(2)
-	many.asked.Store(53_516)
-	many.repeated.Store(22)
-	if seldom.tooOften() || !many.tooOften() {
+	seldom, many := &Later{}, &Later{}
+	seldom.Asked.Store(53_516)
+	seldom.Repeated.Store(2)
+	many.Asked.Store(53_516)
+	many.Repeated.Store(22)
+	if seldom.TooOften() || !many.TooOften() {
 		t.Error("2 of 53,516 are seldom, 22 are not")
 	}
 }
