@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/remote"
 )
 
 // sshOnly are nodes of which some cannot be logged in to, and some cannot reach what lies behind.
@@ -55,6 +56,7 @@ func (h sshHost) Dial(_ context.Context, network, addr string) (net.Conn, error)
 const threeMasters = `cluster-id: one
 username: root
 password: x
+eggo: {host-keys: accept-new}
 masters:
 - {name: m1, ip: 192.0.2.1, port: 22, arch: amd64}
 - {name: m2, ip: 192.0.2.2, port: 22, arch: amd64}
@@ -84,6 +86,9 @@ func TestThroughTheControlPlanes(t *testing.T) {
 	}
 	if want := filepath.Join(f.root, "one", "known_hosts"); nodes.access.KnownHosts() != want {
 		t.Errorf("host keys of %s", nodes.access.KnownHosts())
+	}
+	if nodes.access.HostKeys != remote.Strict {
+		t.Errorf("unknown host keys: %v", nodes.access.HostKeys)
 	}
 	if len(nodes.access.Cluster.Nodes) != 3 {
 		t.Errorf("room for %d nodes, there are 3 control planes", len(nodes.access.Cluster.Nodes))

@@ -174,7 +174,8 @@ func (s *site) want(a answer, status int, code string) answer {
 }
 
 // jsonKey is a private key that no machine takes, as it stands in JSON.
-const jsonKey = `-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-----END PRIVATE KEY-----\n`
+const jsonKey = `-----BEGIN PRIVATE KEY-----\n` +
+	`MC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-----END PRIVATE KEY-----\n`
 
 // someHostKey is the host key of no machine.
 const someHostKey = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`

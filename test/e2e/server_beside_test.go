@@ -50,11 +50,10 @@ func (v *server) commandLine(name string, nodes []any) {
 func (v *server) onlySSH(name string) {
 	v.t.Helper()
 	v.Say("== a firewall lets only SSH through")
-	const rule = " INPUT -i eth0 -p tcp --dport 6443 -s %s -j DROP"
 	host, err := v.Lab.Run(v.t.Context(), "n1", "ip route show default | awk '{print $3, $5}'")
 	must(v.t, "this machine as n1 sees it", err)
 	f := strings.Fields(host)
-	drop := strings.Replace(fmt.Sprintf(rule, f[0]), "eth0", f[1], 1)
+	drop := fmt.Sprintf(" INPUT -i %s -p tcp --dport 6443 -s %s -j DROP", f[1], f[0])
 	_, err = v.Lab.Run(v.t.Context(), "n1", "iptables -I"+drop)
 	must(v.t, "firewall", err)
 	v.killedIn(name, "Running", "Connecting")

@@ -163,8 +163,13 @@ func (r *Runner) Keep(cluster, name, text string) error {
 // Removed implements manager.Runner.
 func (r *Runner) Removed(cluster string) error {
 	r.mu.Lock()
+	w := r.ways[cluster]
 	delete(r.secrets, cluster)
+	delete(r.ways, cluster) // what was found out about it says nothing of another one with its name
 	r.mu.Unlock()
+	if w != nil {
+		w.close()
+	}
 	return os.RemoveAll(r.Dir(cluster))
 }
 

@@ -150,6 +150,12 @@ func (w *way) open() {
 	}
 }
 
+// close ends the connection, if there is one.
+func (w *way) close() {
+	t, _ := w.current()
+	w.drop(t)
+}
+
 // drop closes t, if it is still open.
 func (w *way) drop(t through) {
 	w.mu.Lock()

@@ -37,6 +37,20 @@ func (n *tunnel) Dial(ctx context.Context, network, _ string) (net.Conn, error) 
 	return (&net.Dialer{}).DialContext(ctx, network, n.to)
 }
 
+// until waits until something is so, for a minute at the most.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick, late := time.NewTicker(time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
 // nowhere is an address that refuses connections.
 func nowhere(t *testing.T) string {
 	t.Helper()
@@ -67,10 +81,12 @@ func TestAnAPIServerIsReachedThroughAControlPlane(t *testing.T) {
 		t.Fatal("reached without a way")
 	}
 	close(logins)
-	for r.Reach(t.Context(), one) != nil && t.Context().Err() == nil {
-	}
+	until(t, "the API server is reached", func() bool { return r.Reach(t.Context(), one) == nil })
 	if ssh.dials.Load() == 0 || w != r.wayTo(one) {
 		t.Error("not through the control plane")
+	}
+	if err := r.Removed("one"); err != nil || !ssh.closed.Load() || r.wayTo(one) == w {
+		t.Error("a cluster that is no more is logged in to", err)
 	}
 	if r.wayTo(manager.Record{Name: "far", Kubeconfig: true}) != nil {
 		t.Error("a cluster that is only viewed is logged in to")
@@ -105,15 +121,12 @@ func TestWays(t *testing.T) {
 		if err == nil {
 			_ = c.Close()
 		}
-		for { // a login that was begun ends
+		until(t, "the login that was begun ends", func() bool {
 			w.mu.Lock()
-			busy := w.busy
-			w.mu.Unlock()
-			if !busy {
-				return err
-			}
-			time.Sleep(time.Millisecond)
-		}
+			defer w.mu.Unlock()
+			return !w.busy
+		})
+		return err
 	}
 	t.Run("directly, nobody logs in", func(t *testing.T) {
 		w, tries := world(nil, nil)
