@@ -26,8 +26,8 @@ type Through struct {
 	nodes []config.Node // the one that worked last first
 }
 
-// OpenThrough logs in to the first control plane that can be reached. Nobody looks on, so an unknown host key is refused
-// whatever deploy.yaml says: the machines were logged in to before.
+// OpenThrough logs in to the first control plane that can be reached. Nobody looks on, so an unknown host key is
+// refused whatever deploy.yaml says: the machines were logged in to before.
 func OpenThrough(ctx context.Context, cluster string, d Deps) (*Through, error) {
 	src, err := loadSource(ctx, request.OfCluster(cluster).Source, d)
 	if err != nil {

@@ -123,17 +123,6 @@ func (r *Runner) Tell(cluster string, secrets map[string]string) {
 	}
 }
 
-// toldFor are the secrets of a cluster, without those of a backup.
-func (r *Runner) toldFor(cluster string) map[string]string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := maps.Clone(r.secrets[cluster])
-	for _, id := range operation.BackupSecrets() {
-		delete(out, id)
-	}
-	return out
-}
-
 // told are the secrets of a cluster for a run of this kind. Those of a backup are told once.
 func (r *Runner) told(cluster string, k manager.Kind) map[string]string {
 	r.mu.Lock()

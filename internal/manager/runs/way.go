@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"sync"
 	"time"
@@ -60,6 +61,17 @@ func (r *Runner) wayTo(rec manager.Record) *way {
 		r.ways[rec.Name] = w
 	}
 	return w
+}
+
+// toldFor are the secrets of a cluster, without those of a backup.
+func (r *Runner) toldFor(cluster string) map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := maps.Clone(r.secrets[cluster])
+	for _, id := range operation.BackupSecrets() {
+		delete(out, id)
+	}
+	return out
 }
 
 // dial opens a connection to the API server.
