@@ -40,7 +40,8 @@ type createInput struct {
 type updateInput struct {
 	InCluster
 	Matching
-	Body struct {
+	Purge bool `query:"purge" doc:"Images and data of the nodes that are removed go, too."`
+	Body  struct {
 		Facts
 		Nodes        []profile.Node    `json:"nodes" maxItems:"1000" nullable:"false"`
 		LoadBalancer *profile.Balancer `json:"load_balancer,omitempty" doc:"That of the cluster; another one only while no run has touched a node."`
@@ -256,7 +257,7 @@ func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput)
 			return nil, err
 		}
 	}
-	nodes := func(p *runs.Parameters) error { p.Nodes = true; return nil }
+	nodes := func(p *runs.Parameters) error { p.Nodes, p.Purge = true, in.Purge; return nil }
 	return s.begin(ctx, in.Cluster, manager.Update, in.Matching, in.Body.Options, &w, nodes, who, manager.Request{
 		Check:   func(manager.Record) error { return findings(wrong) },
 		Prepare: func() error { return s.written(in.Cluster, files) }})

@@ -37,6 +37,24 @@ func TestAnUpdateTakesNodesAlone(t *testing.T) {
 	s.want(s.call("ann", "GET", "/api/v1/clusters/other", ""), 404, "manager.unknown")
 }
 
+// Images and data of a node that is removed go only if that is asked for.
+func TestAnUpdatePurgesOnlyWhereItIsAsked(t *testing.T) {
+	for query, want := range map[string]bool{"": false, "?purge=true": true} {
+		s := begin(t)
+		s.running()
+		const one = "/api/v1/clusters/one"
+		got := s.want(s.call("vera", "GET", one, ""), 200, "")
+		s.want(s.call("ann", "PUT", one+query, got.text), 202, "")
+		v, err := s.m.Cluster("one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(string(v.Operation.Request), `"purge":true`); has != want {
+			t.Errorf("PUT%s: %s", query, v.Operation.Request)
+		}
+	}
+}
+
 // A cluster that was read can be sent as it was read, with ports, architectures, labels and taints. What an update does
 // not change of a node is refused, and not left as it is in silence; so is a worker that keeps its name and moves to
 // another address, whose run would only find out that two nodes have that name.
