@@ -13,8 +13,8 @@ import (
 // root zone that deploy.yaml cannot say.
 func corefile(text string) (upstreams, others []string) {
 	known := []string{"errors", "health", "lameduck 5s", "ready", "kubernetes", "pods insecure", "fallthrough",
-		"ttl 30", "prometheus :9153", "max_concurrent 1000", "cache 30", "disable success", "disable denial", "loop", "reload",
-		"loadbalance", "}"}
+		"ttl 30", "prometheus :9153", "max_concurrent 1000", "cache 30", "disable success", "disable denial",
+		"loop", "reload", "loadbalance", "}"}
 	depth, root := 0, false
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
