@@ -339,7 +339,7 @@ func (b boardOf) why(f *event.Fault, printed []runstate.Line) (text, fix string)
 	if cause, do, known := report.Likely(f, printed); known {
 		return b.p.Msg(cause), b.p.Msg(do)
 	}
-	return text, fix
+	return text, b.advice(f.Code, fix)
 }
 
 // boardPage is the board when it is opened.
