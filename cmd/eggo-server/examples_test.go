@@ -33,6 +33,9 @@ func TestTheExamplesOfTheManual(t *testing.T) {
 		}
 		data := t.TempDir()
 		s := start(t, data, t.TempDir())
+		if err := os.WriteFile(filepath.Join(data, "bundles", "eggo-amd64.tar.gz"), nil, 0o600); err != nil {
+			t.Fatal("the manual has bundles copied to where there is no directory:", err)
+		}
 		script := strings.NewReplacer("/var/lib/eggo-server", data, "https://localhost:7443", s.url).
 			Replace(examples.String())
 		cmd := exec.Command("/bin/sh", "-euc", `sudo() { "$@"; }

@@ -119,6 +119,9 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		return err
 	}
 	defer unlock()
+	if err := os.MkdirAll(o.bundles, 0o700); err != nil { // so that a bundle can be copied there
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
 	db, err := database.Open(ctx, filepath.Join(o.data, databaseFile))
 	if err != nil {
 		return err

@@ -13,12 +13,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 func newBackupCmd(env *environment) *cobra.Command {
 	cmd := group(env, "backup", env.P.T("cli.backup.short"))
-	cmd.AddCommand(newBackupRunCmd(env), newBackupListCmd(env), newBackupVerifyCmd(env), newBackupRestoreCmd(env))
+	cmd.AddCommand(newBackupRunCmd(env), newBackupListCmd(env), newBackupVerifyCmd(env), newBackupRestoreCmd(env),
+		newBackupKeygenCmd(env))
 	return cmd
 }
 
@@ -276,4 +278,26 @@ func backupRestore(ctx context.Context, env *environment, o backupRestoreOptions
 		return nil
 	}
 	return env.begin(ctx, o.runOptions, next, nil)
+}
+
+func newBackupKeygenCmd(env *environment) *cobra.Command {
+	return &cobra.Command{Use: "keygen " + env.P.T("cli.arg.file"), Short: env.P.T("cli.backup.keygen.short"),
+		Long: env.P.T("cli.backup.keygen.long"), Args: cli.Exactly(env.P.T("cli.arg.file")),
+		RunE: func(_ *cobra.Command, args []string) error { return backupKeygen(env, args[0]) }}
+}
+
+// backupKeygen writes a private key to a file that only the user can read, and prints its public key.
+func backupKeygen(env *environment, file string) error {
+	pair, err := operation.NewBackupKey()
+	if err != nil {
+		return err
+	}
+	if err := store.Create(file, pair.Private, false); err != nil {
+		if f := event.AsFault(err); f.Code == "template.exists" {
+			return event.NewFault(event.ClassUsage, "backup.key-exists", nil, "file", file)
+		}
+		return err
+	}
+	_, err = fmt.Fprintln(env.Stdout, pair.Public)
+	return err
 }

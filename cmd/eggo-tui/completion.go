@@ -44,7 +44,7 @@ func completions(env *environment) cli.Values {
 		"etcd snapshot --out": cli.Files(), "etcd restore": cli.Files(), "plan etcd restore": cli.Files(),
 		"--passphrase-from": cli.Words("prompt", "env:", "file:"), "--identity": cli.Files(), "--recipient": nothing(),
 		"--dir": cli.Dirs(), "--keep": cli.Words("7", "14", "30"),
-		"backup verify": cli.Files("age"), "backup restore": cli.Files("age"),
+		"backup verify": cli.Files("age"), "backup restore": cli.Files("age"), "backup keygen": cli.Files(),
 		"import": nothing(), "import --id": nothing(), "--user": nothing(), "--key": cli.Files(),
 		"--password-from":      cli.Words("prompt", "env:", "file:"),
 		"--sudo-password-from": cli.Words("prompt", "env:", "file:"), "--from-eggo": cli.Dirs(),

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -52,6 +53,22 @@ func RecipientsLock(keys []string) (Lock, error) {
 		l.to = append(l.to, r...)
 	}
 	return l, nil
+}
+
+// KeyPair is a key pair of age.
+type KeyPair struct {
+	Public  string // age1…
+	Private []byte // a file as age-keygen writes it
+}
+
+// NewKeyPair makes a key pair.
+func NewKeyPair() (KeyPair, error) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		return KeyPair{}, err
+	}
+	public := id.Recipient().String()
+	return KeyPair{public, fmt.Appendf(nil, "# public key: %s\n%s\n", public, id)}, nil
 }
 
 // IdentityKey decrypts with the private keys of a file, as age-keygen writes it.

@@ -48,6 +48,9 @@ const (
 // BackupSecrets are the IDs of the secrets that encrypt a backup.
 func BackupSecrets() []string { return []string{askBackup, askBackupAgain} }
 
+// NewBackupKey makes a key pair that backups can be encrypted with.
+func NewBackupKey() (backup.KeyPair, error) { return backup.NewKeyPair() }
+
 // lockOf is what a backup is encrypted with. A passphrase that is typed is typed twice: who mistypes it would find
 // out when the backup is needed.
 func lockOf(ctx context.Context, q request.Backup, a Asker) (backup.Lock, error) {
