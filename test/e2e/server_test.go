@@ -32,6 +32,7 @@ type server struct {
 	address string
 	data    string
 	token   string
+	admin   string   // the token of the administrator, while another one calls
 	args    []string // more of serve
 	client  *http.Client
 	process *exec.Cmd
