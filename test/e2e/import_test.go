@@ -95,8 +95,9 @@ nodeRegistration:
 	return out
 }
 
-// kubeadmByHand makes a cluster with kubeadm: the first node and planes-1 more are control planes, the others workers.
-func kubeadmByHand(t *testing.T, s *stand.Stand, planes int, nodes ...string) {
+// kubeadmByHand makes a cluster of a version with kubeadm: the first node and planes-1 more are control planes, the
+// others workers.
+func kubeadmByHand(t *testing.T, s *stand.Stand, version string, planes int, nodes ...string) {
 	t.Helper()
 	byHand(t, s, nodes...)
 	first := address(t, s, nodes[0])
@@ -106,7 +107,7 @@ func kubeadmByHand(t *testing.T, s *stand.Stand, planes int, nodes ...string) {
 		ip := address(t, s, n)
 		if i == 0 {
 			s.Say("kubeadm init on %s", n)
-			send(t, s, n, conf+"init --upload-certs"+checks, initConfig(n, ip, minorOwn))
+			send(t, s, n, conf+"init --upload-certs"+checks, initConfig(n, ip, version))
 			send(t, s, n, "kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f /root/kit/addons/kube-flannel.yml",
 				"")
 			continue
@@ -135,7 +136,7 @@ func byOthers(t *testing.T, nodes, others int) *stand.Stand {
 	for k := 1; k <= nodes-others; k++ {
 		names = append(names, fmt.Sprintf("n%d", k))
 	}
-	kubeadmByHand(t, s, 3, names...)
+	kubeadmByHand(t, s, minorOwn, 3, names...)
 	_, err = s.Kubectl(t.Context(), "wait", "--for=condition=Ready", "--timeout=300s", "node", "--all")
 	must(t, "nodes", err)
 	_, err = s.Kubectl(t.Context(), "taint", "node", "n3", "node-role.kubernetes.io/control-plane-")
