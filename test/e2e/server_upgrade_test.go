@@ -121,17 +121,25 @@ func (v *server) known(name string) *seen {
 func (v *server) operator(cluster string) {
 	v.t.Helper()
 	const password = "another long passphrase"
+	v.admin = v.token
+	v.logIn("ann", "a long enough passphrase") // an API token cannot manage users
 	v.call("POST", "/users", map[string]any{"name": "otto", "password": password,
 		"clusters": map[string]any{cluster: "operator"}}, http.StatusCreated, nil)
-	v.admin, v.token = v.token, ""
-	cookie := v.call("POST", "/login", map[string]any{"name": "otto", "password": password}, http.StatusOK, nil).
-		Get("Set-Cookie")
-	cookie, _, _ = strings.Cut(cookie, ";")
-	v.token = "cookie " + cookie
+	v.logIn("otto", password)
 	var made struct{ Token string }
 	v.call("POST", "/tokens", map[string]any{"name": "otto", "role": "operator", "cluster": cluster,
 		"ends": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)}, http.StatusCreated, &made)
 	v.token = made.Token
+}
+
+// logIn has the calls that follow come from a user who has logged in.
+func (v *server) logIn(name, password string) {
+	v.t.Helper()
+	v.token = ""
+	cookie := v.call("POST", "/login", map[string]any{"name": name, "password": password}, http.StatusOK, nil).
+		Get("Set-Cookie")
+	cookie, _, _ = strings.Cut(cookie, ";")
+	v.token = "cookie " + cookie
 }
 
 // soaks waits until the control plane of the upgrade in progress is watched.
