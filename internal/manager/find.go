@@ -256,6 +256,9 @@ func (m *Manager) Import(ctx context.Context, name string, kubeconfig bool, q Re
 		return View{}, event.NewFault(event.ClassUsage, "manager.nothing-to-import", nil, "cluster", name)
 	}
 	rec := Record{Name: name, Wanted: q.Wanted, Kubeconfig: kubeconfig, Created: m.clock.Now(), Seen: f.Run}
+	if f.Live { // the next scan takes it over
+		rec.Seen = ""
+	}
 	if rec.Former, rec.Begins = m.runner.Former(ctx, name); kubeconfig { // nothing there is of it
 		rec.Former = f.Run
 	}

@@ -199,6 +199,33 @@ func TestAScanOfANewName(t *testing.T) {
 	})
 }
 
+// A run that goes on when a cluster is imported is followed to its end, also if that comes before the next scan, or
+// while no server is there.
+func TestAnImportWithARunThatGoesOn(t *testing.T) {
+	for how, end := range map[string]func(*bench, *managertest.Run){
+		"seen":    func(b *bench, r *managertest.Run) { time.Sleep(3 * time.Second); r.Finish(broken()) },
+		"unseen":  func(b *bench, r *managertest.Run) { r.Finish(broken()); time.Sleep(3 * time.Second) },
+		"restart": func(b *bench, r *managertest.Run) { b.Close(); r.Finish(broken()); b.start() },
+	} {
+		story(t, func(t *testing.T, b *bench) {
+			b.running("one")
+			if _, err := b.Forget(t.Context(), "one", Request{}); err != nil {
+				t.Fatal(err)
+			}
+			r := b.world.Begin("one", Upgrade) // it was not scanned yet
+			if _, err := b.Import(t.Context(), "one", false, Request{}); err != nil {
+				t.Fatal(how, err)
+			}
+			end(b, r)
+			b.is("one", state.Unavailable)
+			v, err := b.Cluster("one")
+			if err != nil || v.Failed == nil || v.Failed.Kind != Upgrade || v.Failed.Run() != r.ID() || v.Fault == nil {
+				t.Errorf("%s: %+v %+v %v", how, v.Failed, v.Fault, err)
+			}
+		})
+	}
+}
+
 func second(_ View, err error) error { return err }
 
 // Running and Unreachable follow the API server, after two answers that do not come and within 30 seconds.
