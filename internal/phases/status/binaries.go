@@ -82,6 +82,28 @@ func (r *Gatherer) versionDrift(s *Status) {
 	r.unlikeBinaries(s)
 }
 
+// release says of components that tell their version themselves which it is: a binary's name on disk has a checksum for
+// one. What differs was found before.
+func (s *Status) release() {
+	for _, m := range s.Etcd {
+		s.runs(m.Node, "etcd", m.Version)
+	}
+	for _, n := range s.Nodes {
+		s.runs(n.Node, "kubelet", n.Kubelet)
+	}
+}
+
+// runs sets the version of a component of a node, if it is known.
+func (s *Status) runs(node, component, version string) {
+	for i := range s.Nodes {
+		for j, c := range s.Nodes[i].Components {
+			if s.Nodes[i].Node == node && c.Name == component && version != "" {
+				s.Nodes[i].Components[j].Version = version
+			}
+		}
+	}
+}
+
 // unlikeBinaries finds nodes of one architecture that start different versions of a binary.
 func (r *Gatherer) unlikeBinaries(s *Status) {
 	type key struct{ arch, name string }

@@ -127,7 +127,8 @@ func (r *Gatherer) askMember(ctx context.Context, n config.Node, st *Member) err
 	if err != nil {
 		return err
 	}
-	st.Leader, st.Learner, st.Version, st.DBBytes = is.Leader == is.Header.MemberId, is.IsLearner, is.Version, is.DbSize
+	st.Leader, st.Learner, st.DBBytes = is.Leader == is.Header.MemberId, is.IsLearner, is.DbSize
+	st.Version = event.Clean(is.Version)
 	for _, e := range is.Errors {
 		st.Alarms = append(st.Alarms, event.Clean(e))
 	}

@@ -70,7 +70,8 @@ type Component struct {
 	Name string `json:"name"`
 	// active, inactive, failed, …, as systemd has it; "unready" when it runs and does not answer
 	State string `json:"state"`
-	// Version of its binary that runs, where that is one of the bundle.
+	// Version that it says it is (etcd, the kubelet), else that of its binary that runs, where that is one of the
+	// bundle.
 	Version string `json:"version,omitempty"`
 }
 
@@ -136,6 +137,7 @@ func (r *Gatherer) Gather(ctx context.Context) (*Status, error) {
 		r.askMembership(ctx, s)
 		r.askCluster(ctx, s)
 	}
+	s.release()
 	s.Healthy = s.healthy(r.Now())
 	return s, ctx.Err()
 }

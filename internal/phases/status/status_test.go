@@ -1,6 +1,7 @@
 package status
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,5 +52,28 @@ func TestWhatANodeSaysOfItself(t *testing.T) {
 	}
 	if st.balancer != "server 192.0.2.11:6443 down;\n" || len(st.Certificates) != 0 {
 		t.Errorf("%+v", st)
+	}
+}
+
+// The version of etcd and of the kubelet is what they say of themselves, not the checksum of the binary; a member that
+// does not answer, and other components, keep what is known.
+func TestVersionsAreThoseOfReleases(t *testing.T) {
+	of := func(node, kubelet string) Node {
+		return Node{Node: node, Kubelet: kubelet, Components: []Component{{"etcd", "active", "etcd-0123456789ab"},
+			{"kubelet", "active", "kubelet-0123456789ab"}, {"containerd", "active", "containerd-0123456789ab"}}}
+	}
+	s := Status{Nodes: []Node{of("m1", "v1.35.4"), of("m2", "")},
+		Etcd: []Member{{Node: "m1", Version: "3.6.7"}, {Node: "m2"}}}
+	s.release()
+	var got []string
+	for _, n := range s.Nodes {
+		for _, c := range n.Components {
+			got = append(got, c.Version)
+		}
+	}
+	want := []string{"3.6.7", "v1.35.4", "containerd-0123456789ab", "etcd-0123456789ab", "kubelet-0123456789ab",
+		"containerd-0123456789ab"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
