@@ -27,13 +27,15 @@ type Limits struct {
 	Body   time.Duration // until the body is there
 	Answer time.Duration // until the client has taken the response
 	Idle   time.Duration // between two requests
-	Bytes  int64         // of a body
+	// Stalled is how long a connection of HTTP/2 may take nothing, and may say nothing before it is asked.
+	Stalled time.Duration
+	Bytes   int64 // of a body
 }
 
 // Usual are the limits of a server.
 func Usual() Limits {
 	return Limits{Header: 10 * time.Second, Body: 30 * time.Second, Answer: 2 * time.Minute, Idle: 2 * time.Minute,
-		Bytes: 4 << 20}
+		Stalled: 30 * time.Second, Bytes: 4 << 20}
 }
 
 // Server serves a handler within the limits. Its requests end with ctx.
@@ -45,6 +47,9 @@ func Server(ctx context.Context, h http.Handler, l Limits, log *slog.Logger) *ht
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // clients that end or speak no TLS
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		// Deadlines of an answer end its stream. A connection of HTTP/2 from which nothing is read, or whose client is
+		// no more there, ends with these: else its streams would wait for the connection for ever.
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: l.Stalled, SendPingTimeout: l.Stalled, PingTimeout: l.Stalled},
 	}
 }
 
