@@ -20,14 +20,11 @@ import (
 func (p *Page) everyCluster(v *visit) ([]server.Cluster, error) {
 	var out []server.Cluster
 	for after := ""; ; {
-		var page struct {
-			Clusters []server.Cluster `json:"clusters"`
-			Next     string           `json:"next"`
-		}
+		var page server.List[server.Cluster]
 		if err := p.get(v, "/clusters?limit=500&after="+url.QueryEscape(after), &page); err != nil {
 			return nil, err
 		}
-		out = append(out, page.Clusters...)
+		out = append(out, page.Items...)
 		if after = page.Next; after == "" {
 			return out, nil
 		}
@@ -181,26 +178,20 @@ func (p *Page) cluster(v *visit) error {
 	if err := p.nodeStatus(v, &o); err != nil {
 		return err
 	}
-	var runs struct {
-		Runs []server.Run `json:"runs"`
-	}
+	var runs server.List[server.Run]
 	if _, err := said(p.get(v, in(name, "/runs?limit=8"), &runs)); err != nil {
 		return err
 	}
-	var snapshots struct {
-		Snapshots []server.Snapshot `json:"snapshots"`
-	}
+	var snapshots server.List[server.Snapshot]
 	if _, err := said(p.get(v, in(name, "/snapshots"), &snapshots)); err != nil {
 		return err
 	}
-	var backups struct {
-		Backups []server.Backup `json:"backups"`
-	}
+	var backups server.List[server.Backup]
 	if _, err := said(p.get(v, in(name, "/backups"), &backups)); err != nil {
 		return err
 	}
-	o.Backups = backups.Backups
-	o.RunTable, o.Snapshots = runList{Cluster: name, Rows: runRows(name, runs.Runs)}, snapshots.Snapshots
+	o.Backups = backups.Items
+	o.RunTable, o.Snapshots = runList{Cluster: name, Rows: runRows(name, runs.Items)}, snapshots.Items
 	p.render(v, http.StatusOK, "cluster", name, o)
 	return nil
 }
@@ -219,12 +210,10 @@ func (p *Page) nodeStatus(v *visit, o *overview) error {
 		defer cancel()
 		ask.r = v.r.WithContext(ctx)
 	}
-	var list struct {
-		Nodes []server.NodeStatus `json:"nodes"`
-	}
+	var list server.List[server.NodeStatus]
 	var err error
 	o.StatusBad, err = said(p.get(&ask, in(o.Name, "/nodes"), &list))
-	if o.Status = list.Nodes; ask.r.Context().Err() != nil && v.r.Context().Err() == nil {
+	if o.Status = list.Items; ask.r.Context().Err() != nil && v.r.Context().Err() == nil {
 		o.Later, o.StatusBad, err = true, nil, nil
 	}
 	return err
@@ -232,13 +221,11 @@ func (p *Page) nodeStatus(v *visit, o *overview) error {
 
 // bundles are those in the server's directory that can be read, by architecture and version.
 func (p *Page) bundles(v *visit) ([]server.Bundle, error) {
-	var list struct {
-		Bundles []server.Bundle `json:"bundles"`
-	}
+	var list server.List[server.Bundle]
 	if _, err := said(p.get(v, "/bundles", &list)); err != nil {
 		return nil, err
 	}
-	out := slices.DeleteFunc(list.Bundles, func(b server.Bundle) bool { return b.Fault != nil })
+	out := slices.DeleteFunc(list.Items, func(b server.Bundle) bool { return b.Fault != nil })
 	slices.SortStableFunc(out, func(a, b server.Bundle) int {
 		return cmp.Or(strings.Compare(a.Arch, b.Arch), strings.Compare(a.Kubernetes, b.Kubernetes))
 	})
@@ -280,15 +267,12 @@ func runRows(cluster string, list []server.Run) (out []runRow) {
 
 func (p *Page) runs(v *visit) error {
 	name := v.r.PathValue("cluster")
-	var page struct {
-		Runs []server.Run `json:"runs"`
-		Next string       `json:"next"`
-	}
+	var page server.List[server.Run]
 	err := p.get(v, in(name, "/runs?limit=100&after="+url.QueryEscape(v.r.URL.Query().Get("after"))), &page)
 	if err != nil {
 		return err
 	}
-	p.render(v, http.StatusOK, "runs", v.p.T("page.runs.of", "cluster", name), runList{name, runRows(name, page.Runs),
+	p.render(v, http.StatusOK, "runs", v.p.T("page.runs.of", "cluster", name), runList{name, runRows(name, page.Items),
 		page.Next})
 	return nil
 }

@@ -7,11 +7,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server"
 )
 
-// certificateList is the certificates of a cluster.
-type certificateList struct {
-	Certificates []server.Certificate `json:"certificates"`
-}
-
 // fragment sends a part of a page that a script puts in place.
 func (p *Page) fragment(v *visit, name string, data any) error {
 	html, err := p.piece(v.lang, name, data)
@@ -40,7 +35,7 @@ func (p *Page) certificates(v *visit) error {
 	if v.r.Method == http.MethodGet && v.r.URL.Query().Get("nodes") != "" {
 		path += "?nodes=true"
 	}
-	var list certificateList
+	var list server.List[server.Certificate]
 	if err := p.inspect(v, path, &list); err != nil {
 		return err
 	}
@@ -90,14 +85,9 @@ func (p *Page) status(v *visit) error {
 	return p.fragment(v, "status", h)
 }
 
-// healthHistory is what a cluster was, the newest first.
-type healthHistory struct {
-	Health []server.Health `json:"health"`
-}
-
 // history lists what a cluster was last.
 func (p *Page) history(v *visit) error {
-	var h healthHistory
+	var h server.List[server.Health]
 	if err := p.get(v, in(v.r.PathValue("cluster"), "/health/history?limit=50"), &h); err != nil {
 		return err
 	}

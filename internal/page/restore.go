@@ -39,13 +39,11 @@ func (p *Page) restore(v *visit, s sheet, status int) error {
 	if err != nil {
 		return err
 	}
-	var list struct {
-		Backups []server.Backup `json:"backups"`
-	}
+	var list server.List[server.Backup]
 	if err := p.get(v, in(name, "/backups"), &list); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(list.Backups, func(b server.Backup) bool { return b.Name == backup }) {
+	if !slices.ContainsFunc(list.Items, func(b server.Backup) bool { return b.Name == backup }) {
 		return event.NewFault(event.ClassUsage, "api.no-backup", nil, "cluster", name, "name", backup)
 	}
 	if s.values == nil {

@@ -32,11 +32,7 @@ type Backup struct {
 	Size       int64     `json:"size_bytes"`
 }
 
-type backupsOutput struct {
-	Body struct {
-		Backups []Backup `json:"backups" nullable:"false"`
-	}
-}
+type backupsOutput struct{ Body List[Backup] }
 
 type backupInput struct {
 	InCluster
@@ -121,9 +117,9 @@ func (s *Server) backups(api huma.API) {
 func (s *Server) listBackups(ctx context.Context, _ access.Caller, in *InCluster) (*backupsOutput, error) {
 	list, err := s.backupsOf(ctx, in.Cluster)
 	out := &backupsOutput{}
-	out.Body.Backups = []Backup{}
+	out.Body.Items = []Backup{}
 	for _, b := range list {
-		out.Body.Backups = append(out.Body.Backups, backupOf(b))
+		out.Body.Items = append(out.Body.Items, backupOf(b))
 	}
 	return out, err
 }

@@ -23,12 +23,7 @@ type listInput struct {
 	Ready bool `query:"ready" doc:"Only those that are ready."`
 }
 
-type listOutput struct {
-	Body struct {
-		Clusters []Cluster `json:"clusters" nullable:"false"`
-		Next     string    `json:"next,omitempty" doc:"The value of after for the next page."`
-	}
-}
+type listOutput struct{ Body List[Cluster] }
 
 type createInput struct {
 	Body struct {
@@ -107,10 +102,10 @@ func (s *Server) list(ctx context.Context, who access.Caller, in *listInput) (*l
 		}
 	}
 	out := &listOutput{}
-	out.Body.Clusters = []Cluster{}
+	out.Body.Items = []Cluster{}
 	some, next := paged(seen, in.Page, func(v manager.View) string { return v.Name }, strings.Compare)
 	for _, v := range some {
-		out.Body.Clusters = append(out.Body.Clusters, s.show(ctx, v))
+		out.Body.Items = append(out.Body.Items, s.show(ctx, v))
 	}
 	out.Body.Next = next
 	return out, nil

@@ -26,12 +26,8 @@ type healthInput struct {
 	Limit int    `query:"limit" doc:"At most so many." minimum:"1" maximum:"500" default:"100"`
 }
 
-type healthOutput struct {
-	Body struct {
-		Health []Health `json:"health" doc:"The newest first." nullable:"false"`
-		Next   string   `json:"next,omitempty" doc:"The value of after for the next page."`
-	}
-}
+// healthOutput is the history, the newest first.
+type healthOutput struct{ Body List[Health] }
 
 // history is the route of what the server saw of the health of clusters.
 func (s *Server) history(api huma.API) {
@@ -46,13 +42,13 @@ func (s *Server) health(ctx context.Context, _ access.Caller, in *healthInput) (
 		return nil, err
 	}
 	out := &healthOutput{}
-	out.Body.Health = []Health{}
+	out.Body.Items = []Health{}
 	for i, h := range list {
 		if i == in.Limit {
 			out.Body.Next = strconv.FormatUint(list[i-1].Seq, 10)
 			break
 		}
-		out.Body.Health = append(out.Body.Health, Health{h.At, string(h.State), faultOf(ctx, h.Reason)})
+		out.Body.Items = append(out.Body.Items, Health{h.At, string(h.State), faultOf(ctx, h.Reason)})
 	}
 	return out, nil
 }

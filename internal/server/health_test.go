@@ -15,14 +15,11 @@ func (s *site) history(limit string) []string {
 	var out []string
 	for after := ""; ; {
 		a := s.want(s.call("vera", "GET", "/api/v1/clusters/one/health/history?limit="+limit+after, ""), 200, "")
-		var page struct {
-			Health []Health
-			Next   string
-		}
+		var page List[Health]
 		if err := json.Unmarshal([]byte(a.text), &page); err != nil {
 			s.t.Fatal(err)
 		}
-		for _, h := range page.Health {
+		for _, h := range page.Items {
 			text := h.State
 			if h.Reason != nil {
 				text += ": " + h.Reason.Code

@@ -31,8 +31,8 @@ type certificatesInput struct {
 
 type certificatesOutput struct {
 	Body struct {
-		Expires      time.Time     `json:"expires,omitzero" doc:"When the first certificate expires, CAs aside."`
-		Certificates []Certificate `json:"certificates" nullable:"false"`
+		Expires time.Time `json:"expires,omitzero" doc:"When the first certificate expires, CAs aside."`
+		List[Certificate]
 	}
 }
 
@@ -131,9 +131,9 @@ func (s *Server) certificatesOf(
 	}
 	out := &certificatesOutput{}
 	b := &out.Body
-	b.Certificates = []Certificate{}
+	b.Items = []Certificate{}
 	for _, r := range rows {
-		b.Certificates = append(b.Certificates, Certificate{event.Clean(r.Node), event.Clean(r.Name), r.NotAfter,
+		b.Items = append(b.Items, Certificate{event.Clean(r.Node), event.Clean(r.Name), r.NotAfter,
 			r.Authority, r.State, event.Clean(r.At)})
 		if end := r.NotAfter; !r.Authority && !end.IsZero() && (b.Expires.IsZero() || end.Before(b.Expires)) {
 			b.Expires = end

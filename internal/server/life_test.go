@@ -91,7 +91,7 @@ func TestExpiryAndMetrics(t *testing.T) {
 	s.installed()
 	a := s.want(s.call("vera", "GET", "/api/v1/clusters/one/certificates", ""), 200, "")
 	end, err := time.Parse(time.RFC3339, a.body["expires"].(string))
-	if list, _ := a.body["certificates"].([]any); err != nil || time.Until(end) < 300*24*time.Hour || len(list) < 8 {
+	if list, _ := a.body["items"].([]any); err != nil || time.Until(end) < 300*24*time.Hour || len(list) < 8 {
 		t.Error(a.text)
 	}
 	a = s.want(s.call("vera", "GET", "/metrics", ""), 200, "")

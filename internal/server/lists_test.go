@@ -34,7 +34,7 @@ func TestTheListOfBundles(t *testing.T) {
 			"a.tar.gz": {Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64"}}}
 		o.Deps = func() operation.Deps { return d }
 	})
-	if a := s.want(s.call("vera", "GET", "/api/v1/bundles", ""), 200, ""); !strings.Contains(a.text, `"bundles":[]`) {
+	if a := s.want(s.call("vera", "GET", "/api/v1/bundles", ""), 200, ""); !strings.Contains(a.text, `"items":[]`) {
 		t.Error(a.text)
 	}
 	for _, name := range []string{"a.tar.gz", "broken.tar.gz", "a.tar.gz.sig", "notes.txt"} {
@@ -42,14 +42,14 @@ func TestTheListOfBundles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var got struct{ Bundles []Bundle }
+	var got List[Bundle]
 	if err := json.Unmarshal([]byte(s.call("vera", "GET", "/api/v1/bundles", "").text), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Bundles) != 2 {
+	if len(got.Items) != 2 {
 		t.Fatalf("%+v", got)
 	}
-	whole, broken := got.Bundles[0], got.Bundles[1]
+	whole, broken := got.Items[0], got.Items[1]
 	if want := (Bundle{Path: filepath.Join(s.bundles, "a.tar.gz"), Name: "eggo", Kubernetes: "v1.34.2",
 		Arch: "amd64"}); whole != want {
 		t.Errorf("%+v", whole)
@@ -65,13 +65,13 @@ func TestTheListOfClustersThatAreReady(t *testing.T) {
 	s := begin(t)
 	list := func(query string) string {
 		t.Helper()
-		var got struct{ Clusters []Cluster }
+		var got List[Cluster]
 		a := s.want(s.call("vera", "GET", "/api/v1/clusters"+query, ""), 200, "")
 		if err := json.Unmarshal([]byte(a.text), &got); err != nil {
 			t.Fatal(err)
 		}
 		var names []string
-		for _, c := range got.Clusters {
+		for _, c := range got.Items {
 			names = append(names, c.Name)
 		}
 		return strings.Join(names, " ")

@@ -239,11 +239,7 @@ type Snapshot struct {
 	At   time.Time `json:"at"`
 }
 
-type snapshotsOutput struct {
-	Body struct {
-		Snapshots []Snapshot `json:"snapshots" nullable:"false"`
-	}
-}
+type snapshotsOutput struct{ Body List[Snapshot] }
 
 func (s *Server) snapshots(_ context.Context, _ access.Caller, in *InCluster) (*snapshotsOutput, error) {
 	if _, err := s.Manager.Cluster(in.Cluster); err != nil {
@@ -251,7 +247,7 @@ func (s *Server) snapshots(_ context.Context, _ access.Caller, in *InCluster) (*
 	}
 	all, err := s.snapshotsOf(in.Cluster)
 	out := &snapshotsOutput{}
-	out.Body.Snapshots = all
+	out.Body.Items = all
 	return out, err
 }
 

@@ -32,11 +32,7 @@ type NodeStatus struct {
 	Schedule bool     `json:"schedulable"`
 }
 
-type nodesOutput struct {
-	Body struct {
-		Nodes []NodeStatus `json:"nodes" nullable:"false"`
-	}
-}
+type nodesOutput struct{ Body List[NodeStatus] }
 
 // Finding of a check.
 type Finding struct {
@@ -92,11 +88,7 @@ type Bundle struct {
 	Fault      *Fault `json:"fault,omitempty"`
 }
 
-type bundlesOutput struct {
-	Body struct {
-		Bundles []Bundle `json:"bundles" nullable:"false"`
-	}
-}
+type bundlesOutput struct{ Body List[Bundle] }
 
 // reads are the routes that change nothing.
 func (s *Server) reads(api huma.API) {
@@ -138,7 +130,7 @@ func (s *Server) nodes(ctx context.Context, _ access.Caller, in *InCluster) (*no
 		return nil, err
 	}
 	out := &nodesOutput{}
-	out.Body.Nodes, err = nodeStatus(text, wanted)
+	out.Body.Items, err = nodeStatus(text, wanted)
 	return out, err
 }
 
@@ -353,7 +345,7 @@ func (s *Server) bundles(ctx context.Context, who access.Caller, _ *struct{}) (*
 		return nil, err
 	}
 	out := &bundlesOutput{}
-	out.Body.Bundles = []Bundle{}
+	out.Body.Items = []Bundle{}
 	entries, err := os.ReadDir(s.Bundles)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, event.NewFault(event.ClassFailed, "state.read", err)
@@ -368,7 +360,7 @@ func (s *Server) bundles(ctx context.Context, who access.Caller, _ *struct{}) (*
 		} else {
 			x.Name, x.Kubernetes, x.Arch = m.Name, m.Kubernetes, m.Arch
 		}
-		out.Body.Bundles = append(out.Body.Bundles, x)
+		out.Body.Items = append(out.Body.Items, x)
 	}
 	return out, nil
 }

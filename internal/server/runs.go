@@ -59,12 +59,7 @@ type runsInput struct {
 	Page
 }
 
-type runsOutput struct {
-	Body struct {
-		Runs []Run  `json:"runs" nullable:"false"`
-		Next string `json:"next,omitempty"`
-	}
-}
+type runsOutput struct{ Body List[Run] }
 
 type InRun struct {
 	InCluster
@@ -152,11 +147,11 @@ func (s *Server) listRuns(ctx context.Context, _ access.Caller, in *runsInput) (
 		return nil, err
 	}
 	out := &runsOutput{}
-	out.Body.Runs = []Run{}
+	out.Body.Items = []Run{}
 	newest := func(a, b string) int { return strings.Compare(b, a) } // a run's name begins with its time
 	some, next := paged(all, in.Page, func(r request.Run) string { return r.Run }, newest)
 	for _, r := range some {
-		out.Body.Runs = append(out.Body.Runs, s.showRun(ctx, r))
+		out.Body.Items = append(out.Body.Items, s.showRun(ctx, r))
 	}
 	out.Body.Next = next
 	return out, nil

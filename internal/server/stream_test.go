@@ -159,23 +159,18 @@ func TestListsComeInPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var page struct {
-		Clusters []struct{ Name string }
-		Runs     []struct{ ID string }
-		Next     string
-	}
 	for _, c := range []struct{ query, want string }{
 		{"", "one three two"}, {"?limit=3", "one three two"}, {"?limit=2", "one three, after three"},
 		{"?limit=2&after=three", "two"}, {"?limit=1&after=one", "three, after three"}, {"?after=none", "one three two"},
 		{"?after=p", "three two"}, {"?after=two", ""}, {"?after=zz", ""},
 	} {
 		a := s.want(s.call("vera", "GET", "/api/v1/clusters"+c.query, ""), 200, "")
-		page.Clusters, page.Next = nil, ""
+		var page List[Cluster]
 		if err := json.Unmarshal([]byte(a.text), &page); err != nil {
 			t.Fatal(err)
 		}
 		var names []string
-		for _, x := range page.Clusters {
+		for _, x := range page.Items {
 			names = append(names, x.Name)
 		}
 		got := strings.Join(names, " ")
@@ -187,16 +182,16 @@ func TestListsComeInPages(t *testing.T) {
 		}
 	}
 	var all []string
-	for after := ""; ; after = page.Next {
+	for after := ""; ; {
 		a := s.want(s.call("vera", "GET", "/api/v1/clusters/one/runs?limit=2&after="+after, ""), 200, "")
-		page.Runs, page.Next = nil, ""
+		var page List[Run]
 		if err := json.Unmarshal([]byte(a.text), &page); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range page.Runs {
+		for _, r := range page.Items {
 			all = append(all, r.ID)
 		}
-		if page.Next == "" {
+		if after = page.Next; after == "" {
 			break
 		}
 	}

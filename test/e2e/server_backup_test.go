@@ -51,13 +51,13 @@ func TestServerBackups(t *testing.T) {
 	kubectl("create", "secret", "generic", "first", "--from-literal=x=kept")
 	v.call("POST", "/clusters/saved/snapshots", map[string]any{}, 202, nil)
 	v.rests("saved", 5*time.Minute)
-	var taken struct{ Snapshots []struct{ Name string } }
+	var taken struct{ Items []struct{ Name string } }
 	v.call("GET", "/clusters/saved/snapshots", nil, 200, &taken)
-	if len(taken.Snapshots) != 1 {
+	if len(taken.Items) != 1 {
 		t.Fatal(taken)
 	}
 	kubectl("create", "secret", "generic", "second", "--from-literal=x=lost")
-	v.call("POST", "/clusters/saved/restore", map[string]any{"snapshot": taken.Snapshots[0].Name}, 202, nil)
+	v.call("POST", "/clusters/saved/restore", map[string]any{"snapshot": taken.Items[0].Name}, 202, nil)
 	v.rests("saved", 10*time.Minute)
 	if out := kubectl("get", "secret", "-o", "name"); !strings.Contains(out, "secret/first") ||
 		strings.Contains(out, "secret/second") {
@@ -112,9 +112,9 @@ func TestServerBackups(t *testing.T) {
 // backups are the names of the cluster's, the newest first.
 func (v *server) backups(name string) (names []string) {
 	v.t.Helper()
-	var list struct{ Backups []struct{ Name string } }
+	var list struct{ Items []struct{ Name string } }
 	v.call("GET", "/clusters/"+name+"/backups", nil, 200, &list)
-	for _, b := range list.Backups {
+	for _, b := range list.Items {
 		names = append(names, b.Name)
 	}
 	return names

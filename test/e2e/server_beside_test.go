@@ -62,9 +62,9 @@ func (v *server) onlySSH(name string) {
 		if is := v.cluster(name); is.State != "Running" {
 			v.t.Fatalf("behind the firewall %s is %+v", name, is)
 		}
-		var list struct{ Nodes []struct{ Name string } }
+		var list struct{ Items []struct{ Name string } }
 		v.call("GET", "/clusters/"+name+"/nodes", nil, 200, &list)
-		if len(list.Nodes) != 3 {
+		if len(list.Items) != 3 {
 			v.t.Fatalf("%+v", list)
 		}
 		select {

@@ -324,9 +324,9 @@ func TestServerKilled(t *testing.T) {
 func (v *server) gone() {
 	v.t.Helper()
 	must(v.t, "the end", stand.Until(v.t.Context(), 10*time.Minute, "the cluster is gone", func(context.Context) error {
-		var list struct{ Clusters []seen }
+		var list struct{ Items []seen }
 		v.call("GET", "/clusters", nil, 200, &list)
-		if len(list.Clusters) > 0 {
+		if len(list.Items) > 0 {
 			return fmt.Errorf("%+v", list)
 		}
 		return nil

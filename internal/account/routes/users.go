@@ -17,8 +17,8 @@ type Page struct {
 
 // List is a part of a list.
 type List[T any] struct {
-	Items []T    `json:"items"`
-	Next  string `json:"next,omitempty" doc:"Of the next page: the parameter after."`
+	Items []T    `json:"items" nullable:"false"`
+	Next  string `json:"next,omitempty" doc:"The value of after for the next page; none: there is no more."`
 }
 
 func listOf[F, T any](from []F, limit int, of func(F) T, key func(F) string) *body[List[T]] {
