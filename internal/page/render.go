@@ -123,11 +123,11 @@ func mark(state string) string {
 		return "✘"
 	case "blocked":
 		return "⊘"
-	case "stopped", "interrupted", "Canceling", "removed":
+	case "stopped", "interrupted", "Canceling":
 		return "■"
 	case "running", "Creating", "Updating", "Connecting", "Destroy", "busy":
 		return "▸"
-	case "done", "ok", "changed", "Running", "installed", "ready":
+	case "done", "ok", "changed", "Running", "ready":
 		return "✔"
 	case "skipped":
 		return "»"

@@ -18,6 +18,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -44,14 +45,14 @@ type Wait struct {
 type Run struct {
 	ID      string    `json:"id"`
 	Verb    string    `json:"verb"`
-	Status  string    `json:"status" doc:"running, installed, failed, interrupted, removed."`
+	Status  string    `json:"status" doc:"running, done, failed, interrupted."`
 	Began   time.Time `json:"began,omitzero"`
 	Took    float64   `json:"took_seconds"`
 	Outcome string    `json:"outcome,omitempty"`
 	Fault   *Fault    `json:"fault,omitempty"`
 	Waits   []Wait    `json:"waits_for,omitempty" doc:"Steps that failed, and wait for a decision."`
 	// Continue is of the newest run of a cluster only.
-	Continue string `json:"continues,omitempty" doc:"The run failed, and continuing the cluster continues this kind of operation. Only of a run that was asked for by itself."`
+	Continue string `json:"continues,omitempty" doc:"The run failed, and continuing the cluster continues this kind of operation."`
 }
 
 type runsInput struct {
@@ -113,12 +114,24 @@ func (s *Server) runs(api huma.API) {
 		"Follow the states of the clusters"), changeOf(api)), access.Enter, nil}, s.changes)
 }
 
-func (s *Server) showRun(ctx context.Context, r request.Run) Run {
+// showRun is a run of a cluster, with why it failed.
+func (s *Server) showRun(ctx context.Context, v manager.View, r request.Run) Run {
 	out := Run{ID: r.Run, Verb: r.Verb, Status: r.Status, Began: r.At, Took: r.Took.Seconds(),
-		Outcome: string(r.Outcome), Fault: faultOf(ctx, r.Fault)}
-	out.Waits = waitsOf(ctx, r.Waits)
+		Outcome: string(r.Outcome)}
+	if r.Status == request.Installed || r.Status == request.Removed { // of a cluster: a backup installs nothing
+		out.Status = endedWell
+	}
+	if out.Waits = waitsOf(ctx, r.Waits); r.Fault != nil {
+		out.Fault, out.Continue = s.faultOfRun(ctx, v, r)
+	}
 	return out
 }
+
+// endedWell is the status of a run that ended well, whatever it did.
+const endedWell = "done"
+
+// someErrors is how many errors of a run a list of runs has.
+const someErrors = 3
 
 func waitsOf(ctx context.Context, list []request.Wait) (out []Wait) {
 	for _, w := range list {
@@ -128,21 +141,22 @@ func waitsOf(ctx context.Context, list []request.Wait) (out []Wait) {
 	return out
 }
 
-func (s *Server) runsOf(ctx context.Context, cluster string) ([]request.Run, error) {
+func (s *Server) runsOf(ctx context.Context, cluster string) (manager.View, []request.Run, error) {
 	v, err := s.Manager.Cluster(cluster)
 	if err != nil {
-		return nil, err
+		return v, nil, err
 	}
 	all, err := operation.Runs(ctx, s.Deps().Store, cluster)
 	all = slices.DeleteFunc(all, func(r request.Run) bool { return !v.Has(r.Run) })
 	if event.AsFault(err) == nil || len(all) > 0 {
-		return all, nil
+		return v, all, nil
 	}
-	return nil, err
+	return v, nil, err
 }
 
+// listRuns gives of each run that failed the first errors, and how many there are.
 func (s *Server) listRuns(ctx context.Context, _ access.Caller, in *runsInput) (*runsOutput, error) {
-	all, err := s.runsOf(ctx, in.Cluster)
+	v, all, err := s.runsOf(ctx, in.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -151,28 +165,24 @@ func (s *Server) listRuns(ctx context.Context, _ access.Caller, in *runsInput) (
 	newest := func(a, b string) int { return strings.Compare(b, a) } // a run's name begins with its time
 	some, next := paged(all, in.Page, func(r request.Run) string { return r.Run }, newest)
 	for _, r := range some {
-		out.Body.Items = append(out.Body.Items, s.showRun(ctx, r))
+		one := s.showRun(ctx, v, r)
+		if one.Fault != nil {
+			one.Fault.Errors = one.Fault.Errors[:min(someErrors, len(one.Fault.Errors))]
+		}
+		out.Body.Items = append(out.Body.Items, one)
 	}
 	out.Body.Next = next
 	return out, nil
 }
 
 func (s *Server) getRun(ctx context.Context, _ access.Caller, in *InRun) (*runOutput, error) {
-	all, err := s.runsOf(ctx, in.Cluster)
+	v, all, err := s.runsOf(ctx, in.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range all {
 		if r.Run == in.Run {
-			out := s.showRun(ctx, r)
-			if r.Fault != nil {
-				v, err := s.Manager.Cluster(in.Cluster)
-				if err != nil {
-					return nil, err
-				}
-				out.Fault, out.Continue = s.faultOfRun(ctx, v, r)
-			}
-			return &runOutput{out}, nil
+			return &runOutput{s.showRun(ctx, v, r)}, nil
 		}
 	}
 	return nil, s.noRun(in.Run)

@@ -81,6 +81,7 @@ func because(ctx context.Context, f *event.Fault, why runs.Why, next event.Msg) 
 		}
 		out.Errors = append(out.Errors, r)
 	}
+	out.Count = len(out.Errors)
 	return out
 }
 

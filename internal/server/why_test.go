@@ -1,8 +1,10 @@
 package server
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,5 +142,43 @@ func TestTheAdviceIsThatOfTheCluster(t *testing.T) {
 	}
 	if got, is := next("/runs/" + first.ID()); !strings.HasPrefix(got, "Nothing was changed.") || is != nil {
 		t.Error(got, is)
+	}
+}
+
+// A list of runs says of each that failed why: the first errors, and how many there are. One that ended well is done,
+// whatever it did: a backup installs nothing.
+func TestAListOfRunsSaysWhy(t *testing.T) {
+	s := begin(t)
+	s.running()
+	events := unreached()
+	n := len(events) - 2
+	for _, node := range []string{"w4", "w5"} {
+		events = slices.Insert(events, n, event.Event(event.Finding{Host: node, Severity: event.Error,
+			Fault: event.Fault{Class: event.ClassPreflight, Code: "check.port-used", Node: node}}))
+	}
+	s.logs("20271122T020000Z-backup", "backup", event.RunEnded{Outcome: event.OK})
+	s.logs("20271122T030000Z-snapshot", "snapshot", event.RunEnded{Outcome: event.Changed})
+	s.logs("20271122T040000Z-deploy", "deploy", event.RunEnded{Outcome: event.Changed})
+	s.logs("20271122T050000Z-cleanup", "cleanup", event.RunEnded{Outcome: event.Changed})
+	s.logs("20271122T060000Z-join", "join", events...)
+	const path = "/api/v1/clusters/one/runs"
+	var got List[Run]
+	if err := json.Unmarshal([]byte(s.want(s.call("vera", "GET", path, ""), 200, "").text), &got); err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, r := range got.Items {
+		words = append(words, r.Verb+" "+r.Status)
+	}
+	if list := strings.Join(words, ", "); list != "join failed, cleanup done, deploy done, snapshot done, backup done" {
+		t.Fatal(list)
+	}
+	f := got.Items[0].Fault
+	if f == nil || len(f.Errors) != 3 || f.Count != 4 || f.Errors[0].Node != "w2" || f.Errors[0].Detail == "" {
+		t.Errorf("%+v", f)
+	}
+	a := s.want(s.call("vera", "GET", path+"/"+got.Items[0].ID, ""), 200, "")
+	if all := reasons(a.body["fault"]); len(all) != 4 || !strings.Contains(a.text, `"errors_count":4`) {
+		t.Error(a.text)
 	}
 }
