@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/records"
 )
 
 // dataDir is where the server keeps its own files unless told otherwise.
@@ -36,8 +39,8 @@ func newUser(env *environment) *cobra.Command {
 	one := cobra.ExactArgs(1)
 	add := &cobra.Command{Use: "add NAME", Short: p.T("server.cli.user.add.short"), Args: one,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return env.accounts(cmd.Context(), data, func(a *account.Accounts) error {
-				return addUser(cmd.Context(), env, a, args[0], role, grants)
+			return env.database(cmd.Context(), data, func(db *database.DB, a *account.Accounts) error {
+				return addUser(cmd.Context(), env, db, a, args[0], role, grants)
 			})
 		}}
 	add.Flags().StringVar(&role, "role", "", p.T("server.cli.flag.role"))
@@ -69,8 +72,15 @@ func newUser(env *environment) *cobra.Command {
 	return group
 }
 
-// accounts opens the database of the server for one command.
-func (env *environment) accounts(ctx context.Context, data string, do func(*account.Accounts) error) (err error) {
+// accounts opens the accounts of the server for one command.
+func (env *environment) accounts(ctx context.Context, data string, do func(*account.Accounts) error) error {
+	return env.database(ctx, data, func(_ *database.DB, a *account.Accounts) error { return do(a) })
+}
+
+// database opens the database of the server for one command.
+func (env *environment) database(
+	ctx context.Context, data string, do func(*database.DB, *account.Accounts) error,
+) (err error) {
 	db, err := database.Open(ctx, filepath.Join(data, databaseFile))
 	if err != nil {
 		return err
@@ -80,7 +90,7 @@ func (env *environment) accounts(ctx context.Context, data string, do func(*acco
 	if err != nil {
 		return err
 	}
-	return do(a)
+	return do(db, a)
 }
 
 // recorded writes down what was done on the control host, if it was done.
@@ -107,13 +117,41 @@ func (env *environment) password() (string, error) {
 	return strings.TrimRight(line, "\r\n"), err
 }
 
-func addUser(ctx context.Context, env *environment, a *account.Accounts, name, role string, grants []string) error {
+// onClusters refuses roles on clusters that the server does not have, as the API does: they would be rights on whatever
+// gets the name.
+func onClusters(ctx context.Context, db *database.DB, grants account.Grants) error {
+	if len(grants) == 0 {
+		return nil
+	}
+	store, err := records.Open(ctx, db, nil)
+	if err != nil {
+		return err
+	}
+	list, err := store.Load(ctx)
+	if err != nil {
+		return err
+	}
+	var out []error
+	for _, name := range slices.Sorted(maps.Keys(grants)) {
+		if !slices.ContainsFunc(list, func(r manager.Record) bool { return r.Name == name }) {
+			out = append(out, event.NewFault(event.ClassUsage, "account.no-cluster", nil, "cluster", name))
+		}
+	}
+	return errors.Join(out...)
+}
+
+func addUser(
+	ctx context.Context, env *environment, db *database.DB, a *account.Accounts, name, role string, grants []string,
+) error {
 	n := account.New{Name: name, Role: access.Role(role), Grants: account.Grants{}}
 	for _, g := range grants {
 		cluster, role, _ := strings.Cut(g, "=")
 		n.Grants[cluster] = access.Role(role)
 	}
-	var err error
+	err := onClusters(ctx, db, n.Grants)
+	if err != nil {
+		return err
+	}
 	if n.Password, err = env.password(); err != nil {
 		return err
 	}

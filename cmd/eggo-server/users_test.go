@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/records"
 )
 
 // command runs a command of the program with a line on stdin, and gives its exit code, stdout and stderr.
@@ -20,8 +23,28 @@ func command(t *testing.T, stdin string, args ...string) (int, string, string) {
 	return code, out.String(), errs.String()
 }
 
+// haveClusters has a server know clusters.
+func haveClusters(t *testing.T, data string, names ...string) {
+	t.Helper()
+	db, err := database.Open(t.Context(), filepath.Join(data, databaseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	store, err := records.Open(t.Context(), db, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if err := store.Save(t.Context(), manager.Record{Name: name, Revision: 1}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestUsersOnTheControlHost(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
+	haveClusters(t, data, "lab", "rack")
 	for _, c := range []struct {
 		stdin, args string
 		code        int
@@ -31,6 +54,7 @@ func TestUsersOnTheControlHost(t *testing.T) {
 		{"a good long password", "add ann --cluster rack=operator,lab=viewer", 0, "ann", ""},
 		{"short\n", "add bob", 2, "", "account.password-short"},
 		{"a good long password\n", "add bob --cluster rack", 2, "", "account.role"},
+		{"a good long password\n", "add eve --cluster lab=viewer,typo=operator", 2, "", "account.no-cluster"},
 		{"", "list", 0, "ann  lab=viewer  rack=operator\nroot  admin\n", ""},
 		{"another long password\n", "reset ann", 0, "", ""},
 		{"", "delete ann", 0, "", ""},
