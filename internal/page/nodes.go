@@ -29,6 +29,8 @@ type nodesForm struct {
 	Name  string
 	Lines string
 	Rows  int
+	// Fresh: the creation can be sent again with another login.
+	Fresh bool
 }
 
 // changing is the form on which nodes join or are removed.
@@ -57,8 +59,12 @@ func formOf(r row, s sheet) nodesForm {
 	if s.values == nil {
 		s.ETag = etagOf(r)
 	}
-	return nodesForm{s, r.Name, strings.Join(lines, "\n") + "\n", min(30, len(lines)+3)}
+	return nodesForm{s, r.Name, strings.Join(lines, "\n") + "\n", min(30, len(lines)+3), r.Fresh()}
 }
+
+// Fresh says whether what failed is the creation. Where it failed before any node was changed, the API takes other
+// nodes and another login for it; else it refuses them.
+func (r row) Fresh() bool { return r.State == "Unavailable" && r.Continue == "create" }
 
 // etagOf is what a change is bound to, so that it is made only to the cluster that the reader was shown.
 func etagOf(r row) string { return strconv.Quote(strconv.FormatUint(r.Revision, 10)) }
@@ -116,16 +122,22 @@ func (p *Page) nodesDraft(v *visit) (checkedForm, error) {
 	}
 	out := v.answerTo(t)
 	out.ETag = etagOf(r)
-	out.Wrong = append(out.Wrong, v.wrongNodes(t, append(p.Rules.Update(r.Nodes, t.Nodes, ""),
-		p.Rules.Beside(r.Nodes, t.Nodes, r.Balancer, t.LoadBalancer)...))...)
+	list := append(p.Rules.Update(r.Nodes, t.Nodes, ""), p.Rules.Beside(r.Nodes, t.Nodes, r.Balancer,
+		t.LoadBalancer)...)
+	login := t.otherLogin()
+	if r.Fresh() {
+		list = append(p.Rules.Update(nil, t.Nodes, ""), login.Wrong()...)
+		list = append(list, p.Rules.Balancer(cmp.Or(t.LoadBalancer, r.Balancer), t.Nodes, "")...)
+	}
+	out.Wrong = append(out.Wrong, v.wrongNodes(t, list)...)
 	table := changed(r.Nodes, t.Nodes)
-	out.OK = len(out.Wrong) == 0 && len(table.Joins)+len(table.Gone) > 0
+	out.OK = len(out.Wrong) == 0 && (len(table.Joins)+len(table.Gone) > 0 || r.Fresh() && login != nil)
 	out.Count = v.p.T("page.nodes.change.count", "joins", strconv.Itoa(len(table.Joins)), "gone",
 		strconv.Itoa(len(table.Gone)))
 	if len(out.Wrong) > 0 {
 		out.Count = v.p.T("page.new.wrong", "count", strconv.Itoa(len(out.Wrong)))
 	}
-	v.ask(&out, name, table)
+	v.ask(&out, name, table, v.purges())
 	out.Nodes, err = p.piece(v.lang, "node-table", table)
 	return out, err
 }
@@ -135,7 +147,7 @@ func (v *visit) wrongNodes(t typed, list []profile.Finding) (out []wrong) {
 	for _, f := range list {
 		text, next := v.p.FaultIn("form", f.Fault)
 		at := t.fieldAt(f.Location)
-		if at != "known_hosts" {
+		if !strings.HasPrefix(f.Location, "body.ssh.") && at != "known_hosts" {
 			at = "nodes"
 		}
 		out = append(out, wrong{at, text, next})
@@ -165,7 +177,7 @@ func changed(was, now []profile.Node) nodeTable {
 }
 
 // ask names the nodes that the change is about. To remove some, the name of the cluster has to be typed.
-func (v *visit) ask(out *checkedForm, cluster string, table nodeTable) {
+func (v *visit) ask(out *checkedForm, cluster string, table nodeTable, purge bool) {
 	var joins, gone []string
 	for _, n := range table.Nodes {
 		if slices.Contains(table.Joins, n.Address) {
@@ -181,14 +193,29 @@ func (v *visit) ask(out *checkedForm, cluster string, table nodeTable) {
 	}
 	if len(gone) > 0 {
 		ask = append(ask, v.p.T("page.nodes.remove.about", "nodes", v.p.List(gone), "cluster", cluster))
-		out.Name = cluster
+		if out.Name = cluster; purge {
+			ask = append(ask, v.p.T("page.nodes.purge.ask"))
+		}
 	}
 	out.Ask = strings.Join(ask, " ")
+}
+
+// purges says whether images and data of the nodes that are removed are to go, too.
+func (v *visit) purges() bool { return v.r.PostForm.Get("purge") != "" }
+
+// otherLogin is what replaces the login of a creation; nil: nothing was typed.
+func (t typed) otherLogin() *profile.SSH {
+	s := profile.SSH{User: t.SSH.User, Key: t.SSH.Key, Password: t.SSH.Password, SudoPassword: t.SSH.SudoPassword}
+	if s == (profile.SSH{}) {
+		return nil
+	}
+	return &s
 }
 
 // wantedNodes is the body of a request that sets nodes.
 type wantedNodes struct {
 	Nodes    []profile.Node     `json:"nodes"`
+	SSH      *profile.SSH       `json:"ssh,omitempty"`
 	Balancer *profile.Balancer  `json:"load_balancer,omitempty"`
 	Options  *server.RunOptions `json:"options,omitempty"`
 	Secrets  map[string]string  `json:"secrets,omitempty"` // of a dry run
@@ -226,9 +253,12 @@ func (p *Page) nodesSet(v *visit) (string, error) {
 		return "", err
 	}
 	name := v.r.PathValue("cluster")
-	options := t.Options
-	if err := p.call(v, http.MethodPut, in(name, ""), wantedNodes{Nodes: t.Nodes, Balancer: t.LoadBalancer,
-		Options: &options}, nil, "If-Match", v.r.PostForm.Get("etag")); err != nil {
+	options, query := t.Options, ""
+	if v.purges() {
+		query = "?purge=true"
+	}
+	if err := p.call(v, http.MethodPut, in(name, query), wantedNodes{Nodes: t.Nodes, Balancer: t.LoadBalancer,
+		SSH: t.otherLogin(), Options: &options}, nil, "If-Match", v.r.PostForm.Get("etag")); err != nil {
 		return "", v.refuse(t, err, nil)
 	}
 	return "/clusters/" + escaped(name), nil

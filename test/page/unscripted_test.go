@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,13 +161,14 @@ func TestOtherNodesWithoutTheScript(t *testing.T) {
 	form := url.Values{"do": {"send"}, "etag": {strings.ReplaceAll(etag, "&#34;", `"`)},
 		"nodes": {"master-1 192.168.0.11 controlplane,etcd\nmaster-2 192.168.0.12 controlplane,etcd\n" +
 			"master-3 192.168.0.13 controlplane,etcd\nworker-1 192.168.0.14 worker\nw9 192.168.0.19 worker"},
-		"known_hosts": {"192.168.0.19 " + hostKey + "\nb.example " + hostKey}}
+		"known_hosts": {"192.168.0.19 " + hostKey + "\nb.example " + hostKey}, "purge": {"on"}}
 	v.has(v.send("POST", path, form), 422, `id="wrong-known_hosts"`, "b.example")
 	form.Del("do")
 	v.has(v.send("POST", path, form), 422, "page.host-key", `"field":"known_hosts"`)
 	form.Set("do", "send")
 	form.Set("known_hosts", "192.168.0.19 "+hostKey)
-	v.has(v.send("POST", path, form), 422, `id="wrong-confirm"`, "Remove worker-2 from rack?", "w9 192.168.0.19 worker")
+	v.has(v.send("POST", path, form), 422, `id="wrong-confirm"`, "Remove worker-2 from rack?",
+		"Their images and data are deleted, too.", "w9 192.168.0.19 worker", `name="purge" value="on" checked`)
 	began := begins(t, s)
 	form.Set("confirm", "rack")
 	shown := form.Get("etag")
@@ -176,8 +178,64 @@ func TestOtherNodesWithoutTheScript(t *testing.T) {
 	if a := v.send("POST", path, form); a.status != http.StatusSeeOther {
 		t.Fatal(a.status, a.text)
 	}
-	if rec := string((<-began).Wanted); !strings.Contains(rec, hostKey) {
-		t.Error(rec)
+	if rec := <-began; !strings.Contains(string(rec.Wanted), hostKey) ||
+		!strings.Contains(string(rec.Operation.Request), `"purge":true`) {
+		t.Error(string(rec.Wanted), string(rec.Operation.Request))
+	}
+}
+
+// A creation that failed before any node was changed gets another login, and other nodes; of a cluster that runs the
+// form has no login, and images stay unless that is asked for.
+func TestAnotherLoginOfACreation(t *testing.T) {
+	s := begin(t)
+	running(t, s)
+	v := visit(t, s, "ann", "en")
+	form := url.Values{"name": {"edge-7"}, "server_address": {"192.0.2.250"}, "user": {"root"}, "key": {secretKey},
+		"domain": {"cluster.local"}, "bundle:amd64": {"/srv/bundle.tar.gz"}, "on_failure": {"ask"},
+		"nodes": {"m1 192.0.2.11 control-plane\nw1 192.0.2.21 worker"}}
+	if d := v.typed("/new", form); d.Go != "/clusters/edge-7" {
+		t.Fatalf("%+v", d)
+	}
+	if err := s.Reach(t.Context(), "edge-7", "Unavailable"); err != nil { // the runner refuses it
+		t.Fatal(err)
+	}
+	const path = "/clusters/edge-7/nodes"
+	v.has(v.get("/clusters/edge-7"), 200, `href="`+path+`"`)
+	a := v.get(path)
+	v.has(a, 200, "m1 192.0.2.11 controlplane,etcd", "Replace the SSH login", `<label>Private key`, `name="sudo_password"`, `name="purge"`)
+	if a = v.get("/clusters/rack/nodes"); strings.Contains(a.text, `name="key"`) ||
+		!strings.Contains(a.text, `name="purge" value="on">`) {
+		t.Error(a.text)
+	}
+	v.has(visit(t, s, "ann", "zh").get(path), 200, "更换 SSH 登录方式", "同时删除被移除节点上的镜像和数据")
+	const lines = "m1 192.0.2.11 controlplane,etcd\nw1 192.0.2.21 worker"
+	form = url.Values{"nodes": {strings.Replace(lines, "2.11", "2.12", 1)}}
+	if d := v.typed(path+"/draft", form); !d.OK { // another control plane: none was changed
+		t.Errorf("%+v", d)
+	}
+	form = url.Values{"nodes": {lines}}
+	if d := v.typed(path+"/draft", form); d.OK || len(d.Wrong) > 0 { // nothing to do
+		t.Errorf("%+v", d)
+	}
+	form.Set("key", "nonsense")
+	if d := v.typed(path+"/draft", form); d.OK || d.at("key") == "" || d.at("user") == "" {
+		t.Errorf("%+v", d)
+	}
+	form.Set("key", secretKey)
+	form.Set("user", "eve")
+	d := v.typed(path+"/draft", form)
+	if !d.OK || !slices.Contains(d.Secret, "key") {
+		t.Errorf("%+v", d)
+	}
+	began := begins(t, s)
+	form.Set("etag", d.ETag)
+	if d := v.typed(path, form); d.Go != "/clusters/edge-7" {
+		t.Fatalf("%+v", d)
+	}
+	rec := <-began
+	if w := string(rec.Wanted); !strings.Contains(w, "username: eve") || strings.Contains(w, "PRIVATE KEY") ||
+		strings.Contains(string(rec.Operation.Request), "purge") {
+		t.Error(w, string(rec.Operation.Request))
 	}
 }
 
