@@ -61,10 +61,10 @@ func TestServerUpgrades(t *testing.T) {
 	ours := filepath.Join(v.data, "bundles", "newer.tar.gz")
 	must(t, "bundle", os.Link(newer, ours))
 	var list struct {
-		Bundles []struct{ Path, Kubernetes string }
+		Items []struct{ Path, Kubernetes string }
 	}
 	v.call("GET", "/bundles", nil, http.StatusOK, &list)
-	if len(list.Bundles) != 1 || list.Bundles[0].Path != ours || list.Bundles[0].Kubernetes != "v1.35.4" {
+	if len(list.Items) != 1 || list.Items[0].Path != ours || list.Items[0].Kubernetes != "v1.35.4" {
 		t.Fatalf("%+v", list)
 	}
 	upgrade := map[string]any{"bundles": []string{ours}, "soak": "10m"}
@@ -103,13 +103,13 @@ func TestServerUpgrades(t *testing.T) {
 func (v *server) known(name string) *seen {
 	v.t.Helper()
 	var list struct {
-		Clusters []struct {
+		Items []struct {
 			Name string
 			seen
 		}
 	}
 	v.call("GET", "/clusters", nil, http.StatusOK, &list)
-	for _, c := range list.Clusters {
+	for _, c := range list.Items {
 		if c.Name == name {
 			return &c.seen
 		}
@@ -168,16 +168,16 @@ func (v *server) soaks(name string) {
 func (v *server) wantKubelets(name, version string) {
 	v.t.Helper()
 	var list struct {
-		Nodes []struct {
+		Items []struct {
 			Name, Version string
 			Ready         bool
 		}
 	}
 	v.call("GET", "/clusters/"+name+"/nodes", nil, http.StatusOK, &list)
-	if len(list.Nodes) != 2 {
+	if len(list.Items) != 2 {
 		v.t.Errorf("%+v", list)
 	}
-	for _, n := range list.Nodes {
+	for _, n := range list.Items {
 		if n.Version != version || !n.Ready {
 			v.t.Errorf("%+v, want %s", n, version)
 		}
