@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,9 +21,15 @@ type CertificateRow struct {
 	At string `json:"at"` // a file of the control host or of a node, or the address that shows it
 	// State: ok, soon, expired, other (than the control host's), absent, silent, unreachable.
 	State string `json:"state"`
+	// Days until it ends, whole ones; fewer than none when it has ended. nil of one that nobody has seen.
+	Days *int `json:"days_left,omitempty"`
 }
 
 func (r *CertificateRow) check(now time.Time) {
+	if !r.NotAfter.IsZero() {
+		days := int(math.Floor(r.NotAfter.Sub(now).Hours() / 24))
+		r.Days = &days
+	}
 	switch {
 	case r.State != "":
 	case now.After(r.NotAfter):

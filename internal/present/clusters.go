@@ -68,13 +68,13 @@ func Runs(p *i18n.Printer, clusters []operation.ClusterRuns) document.Document {
 func Certificates(p *i18n.Printer, rows []operation.CertificateRow) document.Document {
 	s := document.Section{Head: strings.Split(p.T("certs.header"), "\t")}
 	for _, r := range rows {
-		end := ""
-		if !r.NotAfter.IsZero() {
-			end = r.NotAfter.Format(time.DateOnly)
+		end, days := "–", "–"
+		if r.Days != nil {
+			end, days = r.NotAfter.Format(time.DateOnly), strconv.Itoa(*r.Days)
 		}
-		row := cells(cmp.Or(r.Node, "–"), cmp.Or(r.Name, "–"), cmp.Or(end, "–"), p.T("certs.state."+r.State), r.At)
+		row := cells(cmp.Or(r.Node, "–"), cmp.Or(r.Name, "–"), end, days, p.T("certs.state."+r.State), r.At)
 		if r.State != "ok" {
-			row[3].Tone = document.Bad
+			row[4].Tone = document.Bad
 		}
 		s.Rows = append(s.Rows, row)
 	}
