@@ -74,3 +74,43 @@ func TestStatusSeesWhatIsWrong(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// What somebody edits or removes on a node is told, with the component that was started with it, until a deploy has
+// made it again. What the node itself writes counts for nothing.
+func TestStatusTellsWhatWasEditedOnNodes(t *testing.T) {
+	t.Parallel()
+	l := deployed(t, workers(1))
+	drift := func() []event.Msg {
+		t.Helper()
+		s, err := phases.GatherStatus(t.Context(), l.Env((&book{}).emit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Healthy != (len(s.Drift) == 0) {
+			t.Errorf("healthy: %v, with the drift %v", s.Healthy, s.Drift)
+		}
+		return s.Drift
+	}
+	if is := drift(); len(is) > 0 {
+		t.Fatal("nobody has edited anything:", is)
+	}
+	const config, unit, conf = "/etc/kubernetes/kubelet.yaml", "/etc/systemd/system/kube-scheduler.service",
+		"/etc/kubernetes/scheduler.conf"
+	put(t, l.Nodes["w1"].Path(config), readFile(t, l.Nodes["w1"].Path(config))+"maxPods: 77\n")
+	put(t, l.Nodes["m1"].Path(unit), readFile(t, l.Nodes["m1"].Path(unit))+"# by hand\n")
+	if err := os.Remove(l.Nodes["m1"].Path(conf)); err != nil {
+		t.Fatal(err)
+	}
+	file := func(node, component, path string) event.Msg {
+		return event.M("drift.file", "node", node, "component", component, "path", path)
+	}
+	want := []event.Msg{file("m1", "kube-scheduler", conf), file("m1", "kube-scheduler", unit),
+		file("w1", "kubelet", config)}
+	if diff := cmp.Diff(want, drift()); diff != "" {
+		t.Error(diff)
+	}
+	deploy(t, l)
+	if is := drift(); len(is) > 0 {
+		t.Error("a deploy has left", is)
+	}
+}

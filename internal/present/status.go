@@ -71,6 +71,11 @@ func Status(p *i18n.Printer, st *operation.StatusResult) document.Document {
 		} else if n.Why != "" {
 			texts = append(texts, n.Node+": "+n.Why)
 		}
+		for _, c := range n.Components {
+			if c.State != "active" {
+				texts = append(texts, p.T("status.component", "node", n.Node, "component", c.Name, "state", c.State))
+			}
+		}
 	}
 	if st.Unknown != nil {
 		text, next := p.Fault(st.Unknown)

@@ -157,7 +157,8 @@ type Driver interface {
 	// Scripts that only read, put together with others'.
 
 	// StatusScript prints lines: unit=COMPONENT STATE (active when it runs), runs=COMPONENT FILE (of the binary; with
-	// kubeadm of the image), cert=FILE PEM (lines joined by |), conf=FILE BASE64 (the certificate of a kubeconfig).
+	// kubeadm of the image), cert=FILE PEM (lines joined by |), conf=FILE BASE64 (the certificate of a kubeconfig),
+	// edited=COMPONENT FILE (one that was made on the node, and is not what it was then).
 	StatusScript(n config.Node) string
 	// SupportUnits are the units of systemd of all components.
 	SupportUnits() []string

@@ -159,3 +159,10 @@ scour() {
   done
 }
 stamp() { home; mkdir -p $D/applied; printf '%s\n' "$2" >$D/applied/"$1".new; mv -f $D/applied/"$1".new $D/applied/"$1"; }
+# written NAME PATH...: the sums of the files that what has this stamp was started with, below the stamp; edited.sh reads them
+written() {
+  w=$D/applied/$1
+  shift
+  { cat "$w"; sha256sum "$@"; } >"$w.new"
+  mv -f "$w.new" "$w.files"
+}

@@ -399,7 +399,7 @@ func (s Service) script(before string) string {
 	return "systemctl daemon-reload\nsystemctl enable " + u + "\n" + how + before +
 		"if ! systemctl $how " + u + "; then systemctl status --no-pager -l " + u + " >&2 || true; journalctl -u " + u +
 		" -n 20 --no-pager -o cat >&2 || true; exit 1; fi\n" +
-		after + "stamp " + u + " " + s.hash() + "\n"
+		after + "stamp " + u + " " + s.hash() + "\n" + Written(s.Unit, s.Files)
 }
 
 // Journal returns the last words of a unit, for faults.

@@ -59,7 +59,8 @@ type Node struct {
 	Binaries     []Binary      `json:"binaries"` // that services execute
 	Certificates []Certificate `json:"certificates"`
 
-	balancer string // the servers in the load balancer's configuration, as it has them
+	balancer string      // the servers in the load balancer's configuration, as it has them
+	edited   [][2]string // components, and files of theirs that are not what they were started with
 }
 
 // LoginFailed says that the node answered, and that nobody was logged in: how it is, is unknown.
@@ -125,6 +126,9 @@ func (r *Gatherer) Gather(ctx context.Context) (*Status, error) {
 		for _, out := range r.Balancer.Out(st.balancer) {
 			s.Drift = append(s.Drift, event.M("drift.balancer-down", "node", st.Node, "server", out))
 		}
+		for _, e := range st.edited {
+			s.Drift = append(s.Drift, event.M("drift.file", "node", st.Node, "component", e[0], "path", e[1]))
+		}
 	}
 	if was := r.FormerDNS(); was != "" {
 		s.Drift = append(s.Drift, event.M("drift.dns-change", "is", was, "want", r.Cluster.DNS.Type))
@@ -151,7 +155,7 @@ func (r *Gatherer) script(n config.Node) string {
 	if nodes.IsKubelet(n) {
 		units = append(units, r.Runtime.Units()...)
 	}
-	script := r.Driver.StatusScript(n) + versionsScript +
+	script := r.Driver.StatusScript(n) + node.Edited + versionsScript +
 		"sed -n 's/^ *server \\(.*;\\)$/balancer=server \\1/p' " + balancer.Conf + " 2>/dev/null || true\n"
 	if len(units) > 0 {
 		script = systemd.StatusScript(units...) + script
@@ -196,6 +200,8 @@ func (st *Node) parse(out string) {
 			st.parseVersion(kind, rest)
 		case "balancer":
 			st.balancer += rest + "\n"
+		case "edited":
+			st.edited = append(st.edited, [2]string{event.Clean(name), event.Clean(value)})
 		case "cert":
 			st.certificate(name, []byte(strings.ReplaceAll(value, "|", "\n")))
 		case "conf":

@@ -83,7 +83,8 @@ func (m *machine) Run(ctx context.Context, c shell.Command) (shell.Result, error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	script := c.Script
-	for _, p := range []string{"/etc/kubernetes", "/var/lib/eggo-node", "/var/lib/etcd", "/opt/eggo", "/var/log/pods"} {
+	for _, p := range []string{"/etc/kubernetes", "/var/lib/eggo-node", "/var/lib/etcd", "/var/lib/kubelet",
+		"/opt/eggo", "/var/log/pods"} {
 		script = strings.ReplaceAll(script, p, m.at(p))
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-c", "sync() { :; }\n"+script)

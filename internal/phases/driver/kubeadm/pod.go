@@ -188,7 +188,8 @@ func (p *pod) uid() string {
 // Restart implements start.Part.
 func (p *pod) Restart(ctx context.Context) error {
 	_, err := p.nd.Change(ctx, node.Change{Desc: event.M("change.static-pod", "path", manifest(p.c)),
-		Script: podsLib + values("NAME", string(p.c), "REVISION", p.revision) + swapScript})
+		Script: podsLib + values("NAME", string(p.c), "REVISION", p.revision) + swapScript +
+			node.Written(string(p.c), p.files)})
 	return err
 }
 

@@ -50,7 +50,7 @@ func (r *Kubeadm) Runs(ctx context.Context, nd *node.Node, cs ...driver.Componen
 		return true, nil
 	}
 	out, err := nd.Query(ctx, podsLib+"podstates "+words(pods)+"\n")
-	return err == nil && !strings.Contains(out, " inactive\n"), err
+	return err == nil && strings.Count(out, " active\n") == len(pods), err
 }
 
 // Stopped implements driver.Driver.
@@ -142,7 +142,7 @@ func (r *Kubeadm) StatusScript(n config.Node) string {
 	}
 	script := r.services.StatusOf(n, servicesOf(n))
 	if len(pods) > 0 {
-		script = podsLib + "podstates " + words(pods) + "\n" + script
+		script = podsLib + "podstates " + words(pods) + "\nedited " + words(podsOf(n)) + "\n" + script
 	}
 	return script
 }
