@@ -62,6 +62,7 @@ func TestKubeadm(t *testing.T) {
 		t.Errorf("a driver that is changed is not refused: %v", err)
 	}
 	try(t, s, 0, "status", "-f", file)
+	must(t, "certificates", try(t, s, 0, "certs", "list", "-f", file).Has("admin.conf", "scheduler.conf", "n1", "n2"))
 	try(t, s, 0, "certs", "renew", "-f", file)
 	must(t, "use after the certificates were renewed", s.Works(ctx, 2))
 	snapshotAndRestore(t, s, file, "pods", []string{"n1"}, 2)
@@ -92,6 +93,15 @@ func TestKubeadmEtcdOfItsOwn(t *testing.T) {
 // planes is a cluster of three control planes of static pods behind a load balancer, with a workload.
 func planes(t *testing.T, cluster string, machines int, nodes []stand.Node) *upgraded {
 	t.Helper()
+	u := newPlanes(t, cluster, machines, nodes)
+	deploy(t, u.Stand, u.file)
+	u.workload()
+	return u
+}
+
+// newPlanes has the machines of planes before the cluster is installed.
+func newPlanes(t *testing.T, cluster string, machines int, nodes []stand.Node) *upgraded {
+	t.Helper()
 	s := newLab(t, machines)
 	u := &upgraded{Stand: s, t: t, cluster: cluster, nodes: nodes}
 	var err error
@@ -102,8 +112,6 @@ func planes(t *testing.T, cluster string, machines int, nodes []stand.Node) *upg
 	u.file, err = s.Vary(base, cluster+"-pods.yaml", "eggo:\n", "eggo:\n  driver: kubeadm\n")
 	must(t, "deploy.yaml", err)
 	u.before = untouched(t, s, machines)
-	deploy(t, s, u.file)
-	u.workload()
 	return u
 }
 

@@ -3,6 +3,7 @@ package stand
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,33 +19,38 @@ import (
 // the default spec's. The lab's upstream builds that version once from source, which is some ten minutes of processor
 // time. The stand's own bundle stays.
 func (s *Stand) PackVersion(ctx context.Context, kubernetes string) (string, error) {
-	return s.packVersion(ctx, kubernetes, "", nil)
+	return s.packVersion(ctx, kubernetes, packed{})
 }
 
 // PackWithout packs one without an image whose name contains a word.
 func (s *Stand) PackWithout(ctx context.Context, kubernetes, image string) (string, error) {
-	return s.packVersion(ctx, kubernetes, "-without-"+image,
-		func(text string) (string, error) { return withoutImage(text, image) })
+	return s.packVersion(ctx, kubernetes, packed{suffix: "-without-" + image,
+		edit: func(text string) (string, error) { return withoutImage(text, image) }})
 }
 
 // PackKubeadm packs one that has what kubeadm of that version asks for as well.
 func (s *Stand) PackKubeadm(ctx context.Context, kubernetes string) (string, error) {
-	return s.packVersion(ctx, kubernetes, "-kubeadm",
-		func(text string) (string, error) { return withKubeadm(text, kubernetes) })
+	return s.packVersion(ctx, kubernetes, packed{suffix: "-kubeadm",
+		edit: func(text string) (string, error) { return withKubeadm(text, kubernetes) }})
+}
+
+// packed is what a bundle of another version has that the default spec has not.
+type packed struct {
+	suffix string                          // of its name
+	edit   func(string) (string, error)    // of the spec
+	image  func(http.Handler) http.Handler // stands before the upstream
 }
 
 // packVersion packs a bundle of the default spec at a version, as edit leaves it.
-func (s *Stand) packVersion(ctx context.Context, kubernetes, suffix string, edit func(string) (string, error)) (
-	string, error,
-) {
-	name := "eggo-" + kubernetes + suffix
+func (s *Stand) packVersion(ctx context.Context, kubernetes string, p packed) (string, error) {
+	name := "eggo-" + kubernetes + p.suffix
 	base, err := assets.BundleSpec(upstream.System)
 	if err != nil {
 		return "", err
 	}
 	text := string(base)
-	if edit != nil {
-		if text, err = edit(text); err != nil {
+	if p.edit != nil {
+		if text, err = p.edit(text); err != nil {
 			return "", err
 		}
 	}
@@ -72,8 +78,17 @@ func (s *Stand) packVersion(ctx context.Context, kubernetes, suffix string, edit
 		return "", err
 	}
 	defer srv.Close()
+	addr := srv.Addr
+	if p.image != nil {
+		at, end, err := before(addr, p.image)
+		if err != nil {
+			return "", err
+		}
+		defer end()
+		addr = at
+	}
 	mirrors := filepath.Join(s.Dir, name+"-mirrors")
-	if err := upstream.WriteMirrors(mirrors, srv.Addr); err != nil {
+	if err := upstream.WriteMirrors(mirrors, addr); err != nil {
 		return "", err
 	}
 	dir := filepath.Join(s.Dir, name) // the lock of the stand's own bundle is no other's

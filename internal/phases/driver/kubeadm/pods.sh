@@ -35,7 +35,7 @@ $c "*) printf 'unit=%s active\n' "$c" ;;
 edited() {
   for c in "$@"; do
     m=$MANIFESTS/$c.yaml s=/var/lib/eggo-node/applied/$c.manifest
-    [ -e "$s" ] && [ ! -e "$ASIDE/$c.stopped" ] || continue
+    { [ -e "$s" ] && [ ! -e "$ASIDE/$c.stopped" ]; } || continue
     if [ -e "$m" ]; then
       x=$(sha256sum <"$m")
       [ "${x%% *}" != "$(cat "$s")" ] || continue
