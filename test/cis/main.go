@@ -43,21 +43,21 @@ func start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(root, "bin", "cis")
+	dir := filepath.Join(root, "test", "cis", "records")
 	if *table {
 		return tables(root, dir, *kubernetes)
 	}
 	return run(ctx, root, dir, os.Getenv("DRIVER"))
 }
 
-// run checks the nodes of the lab's cluster. Each lab has a directory of its own beneath dir, and each driver a record
-// there.
+// run checks the nodes of the lab's cluster. Each lab has a directory of its own beneath bin/cis. The record of a
+// driver goes to dir, which is part of the repository.
 func run(ctx context.Context, root, dir, driver string) error {
 	l, err := lab.Open(lab.Options{})
 	if err != nil {
 		return err
 	}
-	s, err := stand.New(root, filepath.Join(dir, l.Name()), os.Stdout)
+	s, err := stand.New(root, filepath.Join(root, "bin", "cis", l.Name()), os.Stdout)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,8 @@ func run(ctx context.Context, root, dir, driver string) error {
 	return nil
 }
 
-// pack builds kube-bench, and packs it with its checks and our configuration for the nodes.
+// pack builds kube-bench, and the jq that the scripts of its checks call, and packs them with the checks and our
+// configuration for the nodes.
 func pack(ctx context.Context, s *stand.Stand) ([]byte, error) {
 	const module = "github.com/aquasecurity/kube-bench"
 	from := filepath.Join(s.Root, "test", "cis", "kube-bench")
@@ -96,11 +97,13 @@ func pack(ctx context.Context, s *stand.Stand) ([]byte, error) {
 	if err := os.RemoveAll(to); err != nil {
 		return nil, err
 	}
-	build := s.Command(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(to, "kube-bench"),
-		module)
-	build.Dir, build.Env = from, append(os.Environ(), "CGO_ENABLED=0")
-	if err := build.Run(); err != nil {
-		return nil, fmt.Errorf("building kube-bench: %w", err)
+	for path, program := range map[string]string{module: "kube-bench",
+		"github.com/itchyny/gojq/cmd/gojq": filepath.Join("bin", "jq")} {
+		build := s.Command(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(to, program), path)
+		build.Dir, build.Env = from, append(os.Environ(), "CGO_ENABLED=0")
+		if err := build.Run(); err != nil {
+			return nil, fmt.Errorf("building %s: %w", program, err)
+		}
 	}
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Dir = from

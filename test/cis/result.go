@@ -16,7 +16,7 @@ type Check struct {
 	ID     string `json:"id"`     // 1.1.12
 	Text   string `json:"text"`
 	Says   string `json:"says"`            // PASS
-	Value  string `json:"value,omitempty"` // what kube-bench found
+	Value  string `json:"value,omitempty"` // what kube-bench found, of one that fails
 }
 
 // The words of kube-bench.
@@ -26,6 +26,9 @@ const (
 	warn = "WARN"
 	info = "INFO"
 )
+
+// valueMost is how many bytes of what a check has found are kept.
+const valueMost = 300
 
 // parse reads what kube-bench prints with --json.
 func parse(node string, data []byte) ([]Check, error) {
@@ -49,8 +52,11 @@ func parse(node string, data []byte) ([]Check, error) {
 	for _, c := range all.Controls {
 		for _, g := range c.Tests {
 			for _, r := range g.Results {
-				out = append(out, Check{Node: node, Target: c.NodeType, ID: r.ID, Text: r.Text, Says: r.Status,
-					Value: strings.TrimSpace(r.Value)})
+				c := Check{Node: node, Target: c.NodeType, ID: r.ID, Text: r.Text, Says: r.Status}
+				if r.Status == fail {
+					c.Value = cut(strings.TrimSpace(r.Value))
+				}
+				out = append(out, c)
 			}
 		}
 	}
@@ -58,6 +64,14 @@ func parse(node string, data []byte) ([]Check, error) {
 		return nil, fmt.Errorf("kube-bench checked nothing on %s", node)
 	}
 	return out, nil
+}
+
+// cut is the beginning of what was found, which may be all roles of a cluster.
+func cut(text string) string {
+	if len(text) <= valueMost {
+		return text
+	}
+	return strings.ToValidUTF8(text[:valueMost], "") + "…"
 }
 
 // refused are the checks that fail and are not accepted for the driver.
