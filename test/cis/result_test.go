@@ -65,6 +65,19 @@ func TestAFailedCheckIsRefused(t *testing.T) {
 	}
 }
 
+// Of what a check has found the beginning is kept, and only of one that fails: it may be every role of a cluster.
+func TestOfWhatWasFoundTheBeginningIsKept(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("role ", 10_000)
+	checks, err := parse("n1", []byte(strings.ReplaceAll(printed, `root:root\n`, long)))
+	if err != nil || len(checks[1].Value) > valueMost+len("…") || !strings.HasPrefix(checks[1].Value, "role role") {
+		t.Errorf("%+v %v", checks, err)
+	}
+	if checks[0].Value != "" {
+		t.Errorf("%q of a check that passes", checks[0].Value)
+	}
+}
+
 // What is written down of each driver is read again, and comes to one table.
 func TestTheTableOfBothDrivers(t *testing.T) {
 	t.Parallel()
