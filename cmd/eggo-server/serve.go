@@ -52,6 +52,7 @@ type serveOptions struct {
 	names                         []string
 	plain, shared                 bool
 	upkeep                        upkeep.Plan
+	auditDays                     int
 }
 
 func newServe(env *environment) *cobra.Command {
@@ -76,6 +77,7 @@ func newServe(env *environment) *cobra.Command {
 	f.DurationVar(&o.upkeep.Every, "backup-every", 0, p.T("server.cli.flag.backup-every"))
 	f.IntVar(&o.upkeep.Keep, "backup-keep", 14, p.T("server.cli.flag.backup-keep"))
 	f.StringArrayVar(&o.upkeep.Recipients, "backup-recipient", nil, p.T("server.cli.flag.backup-recipient"))
+	f.IntVar(&o.auditDays, "audit-days", auditDays, p.T("server.cli.flag.audit-days"))
 	return cmd
 }
 
@@ -106,7 +108,7 @@ func (o *serveOptions) complete() (err error) {
 
 // serve is the server, until ctx ends. Runs continue after it.
 func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
-	if err := errors.Join(o.complete(), o.checkBackups()); err != nil {
+	if err := errors.Join(o.complete(), o.checkBackups(), o.checkAudit()); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(env.Stderr, nil))
@@ -156,6 +158,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	due := &upkeep.Upkeep{Plan: o.upkeep, Clusters: recorded{m, accounts}, Files: runner, Clock: clock{},
 		Report: report}
 	defer lookAfter(ctx, due)()
+	defer keepAudit(ctx, accounts, o.auditDays, clock{}, report)()
 	rules := profile.Rules{Shared: o.shared, Own: own()}
 	site, err := page.New(page.Options{Rules: rules, Access: accounts, Dir: runner.Dir, Usual: runner.Usual,
 		Bundles: o.bundles, Version: buildVersion(),

@@ -113,6 +113,7 @@ func TestRefused(t *testing.T) {
 		"server.tls-pair":     {"--tls-cert", "x"},
 		"server.backup-every": {"--backup-every", "24h"},
 		"server.backup-keep":  {"--backup-keep", "-1"},
+		"server.audit-days":   {"--audit-days", "-1"},
 		"backup.recipient":    {"--backup-recipient", "age1nonsense"},
 		"listen.read":         {"--tls-cert", "/nowhere", "--tls-key", "/nowhere"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
@@ -42,6 +43,47 @@ func (a *Accounts) ForgetCluster(ctx context.Context, tx *sql.Tx, cluster string
 		}
 	}
 	return nil
+}
+
+// forgetAtOnce is how many entries of the audit log one transaction deletes: others wait for it.
+const forgetAtOnce = 5000
+
+// ForgetAudit deletes the entries of the audit log that are older than a time. That they went is an entry, too.
+func (a *Accounts) ForgetAudit(ctx context.Context, before time.Time) error {
+	for {
+		n, err := a.forgetAudit(ctx, before)
+		if err != nil || n < forgetAtOnce {
+			return err
+		}
+	}
+}
+
+func (a *Accounts) forgetAudit(ctx context.Context, before time.Time) (n int64, err error) {
+	const old = "(SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT ?)"
+	err = a.db.Update(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "UPDATE audit_ends SET at = ?", millis(before)); err != nil {
+			return err
+		}
+		for _, query := range []string{"DELETE FROM audit_results WHERE audit IN " + old,
+			"DELETE FROM audit WHERE id IN " + old} {
+			done, err := tx.ExecContext(ctx, query, millis(before), forgetAtOnce)
+			if err == nil {
+				n, err = done.RowsAffected()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if n > 0 {
+			if err := insertAudit(ctx, tx, millis(a.now()), row{user: itself, action: "delete-audit", result: "ok",
+				target: strconv.FormatInt(n, 10) + " before " + before.UTC().Format(time.RFC3339)}); err != nil {
+				return err
+			}
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE audit_ends SET at = 0")
+		return err
+	})
+	return n, err
 }
 
 // Given is a role on a cluster that a group of a provider gives.

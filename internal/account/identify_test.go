@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -204,6 +205,58 @@ func TestNoSecretIsStored(t *testing.T) {
 			if bytes.Contains(data, []byte(secret)) {
 				t.Errorf("%s has %q", name, secret)
 			}
+		}
+	}
+}
+
+// Entries that are older than a time go, however many there are, and that is an entry; all others stay, and nothing can
+// be deleted afterwards either.
+func TestOldEntriesOfTheAuditLogGo(t *testing.T) {
+	s := newServer(t)
+	ctx := t.Context()
+	record := func(n int, action string) {
+		t.Helper()
+		if err := s.db.Update(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, `INSERT INTO audit (at, user, user_id, token, address, action, cluster,
+				target, result) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+				SELECT ?, 'ann', '', '', '', ?, '', '', '' FROM n`, n, s.clock.now().UnixMilli(), action)
+			if err == nil {
+				_, err = tx.ExecContext(ctx, `INSERT INTO audit_results SELECT id, 200 FROM audit
+					WHERE id NOT IN (SELECT audit FROM audit_results)`)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(5001, "old")
+	s.clock.pass(48 * time.Hour)
+	record(3, "new")
+	if err := s.ForgetAudit(ctx, s.clock.now().Add(-24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.Audit(ctx, account.Filter{}, 100)
+	var got []string
+	for _, e := range list {
+		got = append(got, e.Entry.Caller.Name+" "+e.Entry.Action+" "+e.Entry.Target+" "+e.Result)
+	}
+	want := []string{"server delete-audit 1 before 2026-01-03T03:04:05Z ok",
+		"server delete-audit 5000 before 2026-01-03T03:04:05Z ok", "ann new  200", "ann new  200", "ann new  200"}
+	if !slices.Equal(got, want) || err != nil {
+		t.Errorf("%q %v", got, err)
+	}
+	if err := s.ForgetAudit(ctx, s.clock.now().Add(-24*time.Hour)); err != nil { // nothing to do, nothing to tell
+		t.Error(err)
+	}
+	if list, err := s.Audit(ctx, account.Filter{}, 100); len(list) != 5 || err != nil {
+		t.Errorf("%d %v", len(list), err)
+	}
+	for _, table := range []string{"audit", "audit_results"} {
+		if err := s.db.Update(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "DELETE FROM "+table)
+			return err
+		}); err == nil {
+			t.Errorf("rows of %s can be deleted", table)
 		}
 	}
 }
