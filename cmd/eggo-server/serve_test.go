@@ -44,14 +44,20 @@ func start(t *testing.T, data, state string, more ...string) *started {
 	case code := <-over:
 		t.Fatalf("%d\n%s", code, errs.String())
 	}
+	s.client = trusting(t, data)
+	return s
+}
+
+// trusting is a client that trusts the CA of a server.
+func trusting(t *testing.T, data string) *http.Client {
+	t.Helper()
 	ca, err := os.ReadFile(filepath.Join(data, "tls", "ca.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(ca)
-	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
-	return s
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 }
 
 func (s *started) call(token, method, path, body string) (int, map[string]any, http.Header) {
