@@ -290,7 +290,7 @@ func stream(
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-			bySocket(ctx, w, r, may, lines(ctx))
+			bySocket(ctx, w, r, may, lines)
 			return
 		}
 		events := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
@@ -415,10 +415,11 @@ func (u *upgrading) Write(p []byte) (int, error) {
 // Unwrap is for who takes the connection over.
 func (u *upgrading) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
-// bySocket sends lines by a WebSocket, a message for each. A page of another origin is refused.
+// bySocket sends lines by a WebSocket, a message for each. A page of another origin is refused. The lines end with the
+// WebSocket: nothing else tells who waits for them that the client is gone.
 func bySocket(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, may func(context.Context) error,
-	lines iter.Seq2[runs.Line, error],
+	lines func(context.Context) iter.Seq2[runs.Line, error],
 ) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	c, err := websocket.Accept(&upgrading{ResponseWriter: w, r: r}, r, nil)
@@ -433,7 +434,7 @@ func bySocket(
 		defer cancel()
 		return do(ctx)
 	}
-	err = pump(ctx, cancel, lines, asking(ctx, may, func(l runs.Line) error {
+	err = pump(ctx, cancel, lines(ctx), asking(ctx, may, func(l runs.Line) error {
 		return within(func(ctx context.Context) error { return c.Write(ctx, websocket.MessageText, l.Text) })
 	}), func() error { return within(c.Ping) }, may)
 	if err == nil {
