@@ -20,7 +20,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test test-race test-long test-codes fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots page-check page-browser page-shots goreleaser-check release-snapshot release clean cis conformance
+.PHONY: help build install test test-race test-long test-codes fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots page-check page-shots goreleaser-check release-snapshot release clean cis conformance
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -121,13 +121,8 @@ bench-packages: ## the benchmarks of the packages; they report, they assert noth
 shots: ## the pictures of docs/shots, one of them moving (needs fonts-dejavu-core and fonts-noto-cjk, no terminal)
 	go run ./test/shots
 
-page-check: ## the web page in a headless Chromium: keys, hostile input, and axe-core (npm) finds nothing
-	@mkdir -p bin/axe
-	@test -e bin/axe/package/axe.min.js || (cd bin/axe && npm pack --silent axe-core@$(AXE) >/dev/null && tar -xzf axe-core-$(AXE).tgz)
-	EGGO_AXE=$(CURDIR)/bin/axe/package/axe.min.js go test -count=1 -timeout 20m ./test/page
-
-page-browser: ## the same without axe-core; nothing is tested where there is no Chromium
-	go test -count=1 -timeout 20m ./test/page
+page-check: ## the web page in a headless Chromium: keys, hostile input, and axe-core (npm) finds nothing; with TURN=1/8 the first of the eight looks alone
+	@.ci/page $(AXE) $(TURN)
 
 page-shots: ## screenshots of the web page into docs/shots, with a headless Chromium
 	go run ./test/page/shots
