@@ -155,3 +155,18 @@ func TestAStatusSaysThatAnUpgradeIsNotComplete(t *testing.T) {
 		t.Errorf("%s %v", line, err)
 	}
 }
+
+// The days that are left of a certificate are beside the date; of one that nobody has seen there is neither.
+func TestTheDaysThatAreLeftOfACertificate(t *testing.T) {
+	left := 363
+	row := operation.CertificateRow{State: "ok", At: "/etc/kubernetes/admin.conf", Days: &left}
+	row.Node, row.Name, row.NotAfter = "n1", "admin", time.Date(2027, 11, 28, 0, 0, 0, 0, time.UTC)
+	gone := operation.CertificateRow{State: "absent", At: "/etc/kubernetes/scheduler.conf"}
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		got := Certificates(i18n.NewPrinter(lang), []operation.CertificateRow{row, gone})[0]
+		if len(got.Head) != len(got.Rows[0]) || got.Rows[0][2].Text != "2027-11-28" || got.Rows[0][3].Text != "363" ||
+			got.Rows[1][2].Text != "–" || got.Rows[1][3].Text != "–" || got.Rows[1][4].Tone != document.Bad {
+			t.Errorf("%s: %+v", lang, got)
+		}
+	}
+}

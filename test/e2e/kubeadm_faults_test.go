@@ -28,7 +28,6 @@ func TestKubeadmFaults(t *testing.T) {
 		"nothing was changed"))
 	same(t, u.before, func() []lab.Snapshot { return snapshots(t, s, 4) })
 	deploy(t, s, u.file)
-	u.workload()
 	plansNothing(u, "deploy")
 	try(t, s, 0, "deploy", "--id", u.cluster)
 	noChange(t, s.State(), u.cluster)
@@ -44,6 +43,7 @@ func TestKubeadmFaults(t *testing.T) {
 	u.healthy()
 
 	s.Say("== an upgrade whose API server does not start")
+	u.workload()
 	badPods(u)
 	u.gone()
 }

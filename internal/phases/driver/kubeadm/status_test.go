@@ -154,3 +154,25 @@ func TestWhatKubeadmMadeBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestCertificatesOfANode: all that kubeadm's manifests and the kubeconfigs name, and what a kubelet has got by itself.
+func TestCertificatesOfANode(t *testing.T) {
+	r := made(t, "")
+	const dir, own = "/etc/kubernetes/", "/var/lib/kubelet/pki/kubelet-client-current.pem"
+	for name, want := range map[string][]string{
+		"m1": {dir + "pki/apiserver.crt", dir + "pki/apiserver-kubelet-client.crt",
+			dir + "pki/apiserver-etcd-client.crt", dir + "pki/front-proxy-client.crt", dir + "controller-manager.conf",
+			dir + "scheduler.conf", dir + "admin.conf", dir + "pki/etcd/server.crt", dir + "pki/etcd/peer.crt",
+			dir + "pki/kubelet.crt", own},
+		"w1": {dir + "pki/kubelet.crt", own},
+		"e1": {dir + "pki/etcd/server.crt", dir + "pki/etcd/peer.crt"},
+	} {
+		var got []string
+		for _, c := range r.Certificates(r.named(name)) {
+			got = append(got, c.File)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
