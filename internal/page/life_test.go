@@ -33,8 +33,9 @@ func TestTheLifeOfACluster(t *testing.T) {
 			"certificates": {server.List[server.Certificate]{Items: []server.Certificate{{Node: "n1", Name: "apiserver",
 				NotAfter: ends, State: "soon", At: "/etc/x.crt"}}},
 				[]string{"2027-01-02T03:04:05Z", "apiserver", `class="warn"`}},
-			"health-history": {server.List[server.Health]{Items: []server.Health{{At: ends, State: "Running"}, {At: ends,
-				State: "Unreachable", Reason: &server.Fault{Code: "manager.unreachable", Detail: "<b>no answer"}}}},
+			"health-history": {server.List[server.Health]{Items: []server.Health{{At: ends, State: "Running"},
+				{At: ends, State: "Unreachable",
+					Reason: &server.Fault{Code: "manager.unreachable", Detail: "<b>no answer"}}}},
 				[]string{"2027-01-02T03:04:05Z", "manager.unreachable", "&lt;b&gt;no answer"}},
 			"verified": {verifiedBackup{Files: 7, Keys: 9, Revision: 11, Etcd: true}, []string{"7", "11"}},
 		} {

@@ -82,9 +82,9 @@ func TestSlowClients(t *testing.T) {
 		"server-sent events": {text: "GET /api/v1/events HTTP/1.1\r\n" + head + "Accept: text/event-stream\r\n\r\n",
 			within: writeIn},
 		"lines": {text: "GET /api/v1/events HTTP/1.1\r\n" + head + "\r\n", within: writeIn},
-		"a WebSocket": {text: "GET /api/v1/events HTTP/1.1\r\n" + head + "Connection: Upgrade\r\nUpgrade: websocket\r\n" +
-			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", reads: 1,
-			within: beat + writeIn},
+		"a WebSocket": {text: "GET /api/v1/events HTTP/1.1\r\n" + head + "Connection: Upgrade\r\n" +
+			"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+			"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", reads: 1, within: beat + writeIn},
 		"a body": {text: "POST /api/v1/clusters HTTP/1.1\r\n" + head + "Content-Length: 1000\r\n\r\n", drips: true,
 			within: readIn + 2*time.Minute}, // and the refusal is not read
 	} {
