@@ -88,6 +88,13 @@ func TestServerUpgrades(t *testing.T) {
 	v.killedIn("rest", "Updating", "Running")
 	v.awaits("rest", "Running", 15*time.Minute)
 	v.wantKubelets("rest", "v1.35.4")
+	for _, args := range [][]string{ // drained nodes do not get replicas back by themselves
+		{"rollout", "restart", "deployment/web"},
+		{"rollout", "status", "deployment/web", "--timeout=180s"},
+	} {
+		_, err := s.Kubectl(ctx, args...)
+		must(t, args[1], err)
+	}
 	must(t, "use after the upgrade", s.Works(ctx, 2))
 	must(t, "status of the command line", try(t, s, 0, "status", "--id", "rest").Has("v1.35.4"))
 
