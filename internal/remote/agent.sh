@@ -65,15 +65,26 @@ eg_group() { eg_mine "$eg_pg" && { kill -s "$1" -- "-$eg_pg" || kill -s "$1" "$e
 
 # The lease: when it is not renewed in time, the session's input is cut, and all ends as if the other side had hung up.
 eg_arm() {
-  if [ -n "$eg_w" ]; then kill "$eg_w"; wait "$eg_w"; fi
+  eg_disarm
   (
-    eg_s=
-    trap 'kill $eg_s; exit 0' TERM
-    sleep "$eg_lease" & eg_s=$!
-    wait $eg_s
+    eg_s=$!
+    trap '[ "$!" = "$eg_s" ] || kill -s KILL "$!"; exit 0' TERM
+    sleep "$eg_lease" &
+    wait "$!"
     kill "$eg_pump"
   ) </dev/null >/dev/null 3>&- 4>&- 7>&- 9>&- &
   eg_w=$!
+}
+
+# eg_disarm: a shell that was just started still has the traps of this one and drops a TERM, and its sleep would outlive it: so the TERM is
+# repeated until it is gone, and what it started gets a KILL.
+eg_disarm() {
+  while eg_running "$eg_w"; do
+    kill "$eg_w"
+    eg_running "$eg_w" && sleep "$eg_nap"
+  done
+  [ -n "$eg_w" ] && wait "$eg_w"
+  eg_w=
 }
 
 # eg_script N: the script into $eg_p; false when the input ended before it
@@ -169,7 +180,8 @@ eg_end() {
     eg_await "$eg_naps"
     eg_group KILL
   fi
-  for eg_t in $eg_w $eg_wp $eg_co $eg_ce; do eg_running "$eg_t" && kill "$eg_t"; done
+  eg_disarm
+  for eg_t in $eg_wp $eg_co $eg_ce; do eg_running "$eg_t" && kill "$eg_t"; done
   rm -rf "$eg_d"
   [ -n "$eg_held" ] && rm -f "$eg_held"
   kill "$eg_pump"
