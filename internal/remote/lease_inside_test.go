@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 func TestRenewalsOneAfterAnother(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	const lease = "86413"
+	lease := strconv.Itoa(100000 + os.Getpid()) // of this test alone
 	node := exec.CommandContext(ctx, "sh", "-c", agentScript)
 	node.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	node.Stdin = strings.NewReader("word\n" + lease + "\n" + strings.Repeat("l\n", 40) + "q\n")
