@@ -67,8 +67,8 @@ eg_group() { eg_mine "$eg_pg" && { kill -s "$1" -- "-$eg_pg" || kill -s "$1" "$e
 eg_arm() {
   eg_disarm
   (
-    eg_s=$!
-    trap '[ "$!" = "$eg_s" ] || kill -s KILL "$!"; exit 0' TERM
+    eg_was=$! # of the shell that this one was started by; the sleep changes it
+    trap '[ "$!" = "$eg_was" ] || kill -s KILL "$!"; exit 0' TERM
     sleep "$eg_lease" &
     wait "$!"
     kill "$eg_pump"
@@ -76,11 +76,13 @@ eg_arm() {
   eg_w=$!
 }
 
-# eg_disarm: a shell that was just started still has the traps of this one and drops a TERM, and its sleep would outlive it: so the TERM is
-# repeated until it is gone, and what it started gets a KILL.
+# eg_disarm ends the shell that eg_arm has started. One that was just started still has the traps of this one, and drops a TERM: it is
+# repeated. Its sleep gets a KILL from it, for the same reason. If it does not end, it gets a KILL as well.
 eg_disarm() {
+  eg_n=$eg_naps
   while eg_running "$eg_w"; do
-    kill "$eg_w"
+    if [ "$eg_n" -gt 0 ]; then kill "$eg_w"; else kill -s KILL "$eg_w"; fi
+    eg_n=$((eg_n - 1))
     eg_running "$eg_w" && sleep "$eg_nap"
   done
   [ -n "$eg_w" ] && wait "$eg_w"

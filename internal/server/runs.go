@@ -52,7 +52,7 @@ type Run struct {
 	Fault   *Fault    `json:"fault,omitempty"`
 	Waits   []Wait    `json:"waits_for,omitempty" doc:"Steps that failed, and wait for a decision."`
 	// Continue is of the newest run of a cluster only.
-	Continue string `json:"continues,omitempty" doc:"The run failed, and continuing the cluster continues this kind of operation."`
+	Continue string `json:"continues,omitempty" doc:"What continuing the cluster continues: this kind of operation."`
 }
 
 type runsInput struct {

@@ -189,8 +189,9 @@ const oneCluster = `{"name":"one","server_address":"192.0.2.250","domain":"clust
 // running creates a cluster, and waits for its state.
 func (s *site) running() {
 	s.t.Helper()
+	former := s.world.Newest("one")
 	s.want(s.call("ann", "POST", "/api/v1/clusters", oneCluster), 202, "")
-	s.reach("Creating", func() bool { return s.world.Newest("one") != nil })
+	s.reach("Creating", func() bool { return s.world.Newest("one") != former })
 	s.world.Newest("one").Finish(nil)
 	s.reach("Running", nil)
 }

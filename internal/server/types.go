@@ -36,7 +36,7 @@ type Fault struct {
 	// HostKey of ssh.hostkey-unknown.
 	HostKey string `json:"host_key,omitempty" doc:"The unknown host key that the node has shown. Once its fingerprint is compared, it can be one of the host_keys of the node."`
 	// Errors of a run.
-	Errors []Reason `json:"errors,omitempty" doc:"Why the run failed: the errors that preflight found, and the steps that failed; at most 100, and in a list of runs the first 3."`
+	Errors []Reason `json:"errors,omitempty" doc:"What preflight found, and failed steps: 100, in a list of runs 3."`
 	Count  int      `json:"errors_count,omitempty" doc:"How many errors there are, at most 100."`
 }
 

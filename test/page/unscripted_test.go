@@ -202,12 +202,14 @@ func TestAnotherLoginOfACreation(t *testing.T) {
 	const path = "/clusters/edge-7/nodes"
 	v.has(v.get("/clusters/edge-7"), 200, `href="`+path+`"`)
 	a := v.get(path)
-	v.has(a, 200, "m1 192.0.2.11 controlplane,etcd", "Replace the SSH login", `<label>Private key`, `name="sudo_password"`, `name="purge"`)
+	v.has(a, 200, "m1 192.0.2.11 controlplane,etcd", "Replace the SSH login", `<label>Private key`,
+		`name="sudo_password"`, `name="purge"`)
 	if a = v.get("/clusters/rack/nodes"); strings.Contains(a.text, `name="key"`) ||
 		!strings.Contains(a.text, `name="purge" value="on">`) {
 		t.Error(a.text)
 	}
-	v.has(visit(t, s, "ann", "zh").get(path), 200, "更换 SSH 登录方式", "同时删除被移除节点上的镜像和数据")
+	v.has(visit(t, s, "ann", "zh").get(path), 200, "更换 SSH 登录方式",
+		"同时删除被移除节点上的镜像和数据")
 	const lines = "m1 192.0.2.11 controlplane,etcd\nw1 192.0.2.21 worker"
 	form = url.Values{"nodes": {strings.Replace(lines, "2.11", "2.12", 1)}}
 	if d := v.typed(path+"/draft", form); !d.OK { // another control plane: none was changed
