@@ -293,9 +293,15 @@ func TestKeysDecideAboutTheSelectedFailure(t *testing.T) {
 	}
 	x.press("Escape")
 	x.wait(`!document.querySelector("#node") && document.activeElement.dataset.node === "worker-2"`)
+	x.wait(`[...document.querySelectorAll(".ask [data-decide]")].every((b) =>
+		b.disabled === b.dataset.step.endsWith("/worker-2"))`) // until the log says what came of it
 	if len(r.Decided) > 0 {
 		t.Error("more was decided")
 	}
+	last := r.Last()
+	last.Time = last.Time.Add(time.Second)
+	x.must(r.Write(story.Full(last, "worker-2"))) // it has failed again
+	x.wait(`[...document.querySelectorAll(".ask [data-decide]")].every((b) => !b.disabled)`)
 	x.quiet()
 }
 

@@ -1,5 +1,5 @@
 // What changes while a page is open: the server sends parts of it, and this puts them in place.
-import { filter, localize } from './page.js';
+import { filter, held, localize } from './page.js';
 
 const $ = (id) => document.getElementById(id);
 
@@ -56,6 +56,7 @@ function draw(m) {
   mark();
   follow();
   localize();
+  held();
   announce();
   arrive();
   document.querySelectorAll('[data-filter]').forEach((f) => { if (f.value) filter(f); });

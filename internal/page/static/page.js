@@ -153,6 +153,7 @@ export function valuesOf(form) {
   return out;
 }
 
+// act sends what a form or a button asks for, and says whether the server has done it.
 async function act(from, value) {
   const [method, path] = from.dataset.api.split(' ', 2), form = from.matches('form');
   const says = wordsOf(form ? from.querySelector('button:not([type="button"])') : from);
@@ -171,6 +172,7 @@ async function act(from, value) {
     const then = (from.dataset.login !== undefined && nextPage()) || from.dataset.then || (json && json.go);
     if (then) location.href = then;
     else if (!document.querySelector('[data-live]') || from.dataset.then === '' || from.matches('form')) location.reload();
+    return true;
   } catch (p) {
     problem(p, from);
   } finally {
@@ -300,9 +302,19 @@ document.addEventListener('click', (e) => {
 // the place of the one that was decided.
 const settled = 700;
 const fresh = (e) => e && performance.now() - (Number(e.dataset.came) || 0) < settled;
+// What is decided is decided once: its buttons stay off, wherever they are shown, until the board says what came of it.
+const decided = new Set();
+export function held() {
+  for (const d of document.querySelectorAll('.decide')) {
+    if (decided.has(d.dataset.is)) d.querySelectorAll('button').forEach((b) => { b.disabled = true; });
+  }
+}
 async function decide(b) {
   b.dataset.api = 'POST ' + b.dataset.run;
-  await act(b, { step: b.dataset.step, decision: b.dataset.decide });
+  const is = b.closest('.decide').dataset.is;
+  if (!await act(b, { step: b.dataset.step, decision: b.dataset.decide })) return;
+  decided.add(is);
+  held();
 }
 
 // chosen is the failure that a key is about: the one that has the focus, that of the node that has it, that of the node
