@@ -45,7 +45,7 @@ func TestEndRuns(t *testing.T) {
 	if err != nil || !c.Busy() {
 		t.Fatal("it was ended: ", err)
 	}
-	if err := endRuns(t.Context(), state, self); err != nil || c.Busy() {
+	if err := endRuns(t.Context(), state, "/another/program", self); err != nil || c.Busy() {
 		t.Error(err)
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.String() != "signal: killed" {
