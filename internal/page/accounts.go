@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/account/routes"
+	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/server"
 )
 
@@ -27,7 +28,7 @@ type userRow struct {
 
 // users is the page of users, for administrators.
 func (p *Page) users(v *visit) error {
-	var page routes.List[routes.User]
+	var page paging.List[routes.User]
 	if err := p.get(v, "/users?limit=200&after="+url.QueryEscape(v.r.URL.Query().Get("after")), &page); err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ type own struct {
 func (p *Page) account(v *visit) error {
 	out := own{Me: v.me.User, Ends: p.Now().AddDate(0, 3, 0).UTC().Format(time.DateOnly)}
 	if !v.me.Reset { // else nothing but the password may be changed
-		var page routes.List[routes.Token]
+		var page paging.List[routes.Token]
 		if err := p.get(v, "/tokens?limit=500", &page); err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func (p *Page) audit(v *visit) error {
 	} else {
 		out.Since = ""
 	}
-	var page routes.List[routes.Audited]
+	var page paging.List[routes.Audited]
 	if err := p.get(v, "/audit?"+ask.Encode(), &page); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/account/routes"
+	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/server"
 )
@@ -20,7 +21,7 @@ import (
 func (p *Page) everyCluster(v *visit) ([]server.Cluster, error) {
 	var out []server.Cluster
 	for after := ""; ; {
-		var page server.List[server.Cluster]
+		var page paging.List[server.Cluster]
 		if err := p.get(v, "/clusters?limit=500&after="+url.QueryEscape(after), &page); err != nil {
 			return nil, err
 		}
@@ -178,15 +179,15 @@ func (p *Page) cluster(v *visit) error {
 	if err := p.nodeStatus(v, &o); err != nil {
 		return err
 	}
-	var runs server.List[server.Run]
+	var runs paging.List[server.Run]
 	if _, err := said(p.get(v, in(name, "/runs?limit=8"), &runs)); err != nil {
 		return err
 	}
-	var snapshots server.List[server.Snapshot]
+	var snapshots paging.List[server.Snapshot]
 	if _, err := said(p.get(v, in(name, "/snapshots"), &snapshots)); err != nil {
 		return err
 	}
-	var backups server.List[server.Backup]
+	var backups paging.List[server.Backup]
 	if _, err := said(p.get(v, in(name, "/backups"), &backups)); err != nil {
 		return err
 	}
@@ -210,7 +211,7 @@ func (p *Page) nodeStatus(v *visit, o *overview) error {
 		defer cancel()
 		ask.r = v.r.WithContext(ctx)
 	}
-	var list server.List[server.NodeStatus]
+	var list paging.List[server.NodeStatus]
 	var err error
 	o.StatusBad, err = said(p.get(&ask, in(o.Name, "/nodes"), &list))
 	if o.Status = list.Items; ask.r.Context().Err() != nil && v.r.Context().Err() == nil {
@@ -221,7 +222,7 @@ func (p *Page) nodeStatus(v *visit, o *overview) error {
 
 // bundles are those in the server's directory that can be read, by architecture and version.
 func (p *Page) bundles(v *visit) ([]server.Bundle, error) {
-	var list server.List[server.Bundle]
+	var list paging.List[server.Bundle]
 	if _, err := said(p.get(v, "/bundles", &list)); err != nil {
 		return nil, err
 	}
@@ -267,7 +268,7 @@ func runRows(cluster string, list []server.Run) (out []runRow) {
 
 func (p *Page) runs(v *visit) error {
 	name := v.r.PathValue("cluster")
-	var page server.List[server.Run]
+	var page paging.List[server.Run]
 	err := p.get(v, in(name, "/runs?limit=100&after="+url.QueryEscape(v.r.URL.Query().Get("after"))), &page)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/server"
 )
 
@@ -35,7 +36,7 @@ func (p *Page) certificates(v *visit) error {
 	if v.r.Method == http.MethodGet && v.r.URL.Query().Get("nodes") != "" {
 		path += "?nodes=true"
 	}
-	var list server.List[server.Certificate]
+	var list paging.List[server.Certificate]
 	if err := p.inspect(v, path, &list); err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (p *Page) status(v *visit) error {
 
 // history lists what a cluster was last.
 func (p *Page) history(v *visit) error {
-	var h server.List[server.Health]
+	var h paging.List[server.Health]
 	if err := p.get(v, in(v.r.PathValue("cluster"), "/health/history?limit=50"), &h); err != nil {
 		return err
 	}

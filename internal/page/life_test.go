@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/server"
 )
 
@@ -30,10 +31,10 @@ func TestTheLifeOfACluster(t *testing.T) {
 			want []string
 		}{
 			"status": {h, []string{"&lt;b&gt;n1", "v1.34.2", "failed", "no login", "NOSPACE", "1/2", "n1 is missing"}},
-			"certificates": {server.List[server.Certificate]{Items: []server.Certificate{{Node: "n1", Name: "apiserver",
+			"certificates": {paging.List[server.Certificate]{Items: []server.Certificate{{Node: "n1", Name: "apiserver",
 				NotAfter: ends, State: "soon", At: "/etc/x.crt"}}},
 				[]string{"2027-01-02T03:04:05Z", "apiserver", `class="warn"`}},
-			"health-history": {server.List[server.Health]{Items: []server.Health{{At: ends, State: "Running"},
+			"health-history": {paging.List[server.Health]{Items: []server.Health{{At: ends, State: "Running"},
 				{At: ends, State: "Unreachable",
 					Reason: &server.Fault{Code: "manager.unreachable", Detail: "<b>no answer"}}}},
 				[]string{"2027-01-02T03:04:05Z", "manager.unreachable", "&lt;b&gt;no answer"}},

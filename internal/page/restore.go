@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/server"
 )
 
@@ -39,7 +40,7 @@ func (p *Page) restore(v *visit, s sheet, status int) error {
 	if err != nil {
 		return err
 	}
-	var list server.List[server.Backup]
+	var list paging.List[server.Backup]
 	if err := p.get(v, in(name, "/backups"), &list); err != nil {
 		return err
 	}

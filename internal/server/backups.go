@@ -22,6 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/paging"
 )
 
 // Backup of a cluster.
@@ -32,7 +33,7 @@ type Backup struct {
 	Size       int64     `json:"size_bytes"`
 }
 
-type backupsOutput struct{ Body List[Backup] }
+type backupsOutput struct{ Body paging.List[Backup] }
 
 type backupInput struct {
 	InCluster

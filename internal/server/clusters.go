@@ -16,14 +16,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/paging"
 )
 
 type listInput struct {
-	Page
+	paging.Page
 	Ready bool `query:"ready" doc:"Only those that are ready."`
 }
 
-type listOutput struct{ Body List[Cluster] }
+type listOutput struct{ Body paging.List[Cluster] }
 
 type createInput struct {
 	Body struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/paging"
 )
 
 // working is a run of the cluster one that is at work, as its process would be.
@@ -173,17 +174,18 @@ func TestAListComesInParts(t *testing.T) {
 		{"", 2, []string{"a", "b"}, "b"}, {"b", 2, []string{"c", "d"}, "d"}, {"d", 2, []string{"e"}, ""},
 		{"", 5, all, ""}, {"bb", 2, []string{"c", "d"}, "d"}, {"z", 2, []string{}, ""},
 	} {
-		got, next := paged(all, Page{c.after, c.limit}, name, strings.Compare)
+		got, next := paged(all, paging.Page{After: c.after, Limit: c.limit}, name, strings.Compare)
 		if !slices.Equal(got, c.want) || next != c.next {
 			t.Errorf("after %q: %v, next %q", c.after, got, next)
 		}
 	}
 	newest := func(a, b string) int { return strings.Compare(b, a) }
-	if got, next := paged([]string{"e", "d", "b", "a"}, Page{"c", 1}, name, newest); !slices.Equal(got,
-		[]string{"b"}) || next != "b" {
+	one := paging.Page{After: "c", Limit: 1}
+	if got, next := paged([]string{"e", "d", "b", "a"}, one, name, newest); !slices.Equal(got, []string{"b"}) ||
+		next != "b" {
 		t.Errorf("of the newest first, after one that is gone: %v, next %q", got, next)
 	}
-	if got, _ := paged([]string{"e"}, Page{"c", 1}, name, newest); len(got) > 0 {
+	if got, _ := paged([]string{"e"}, one, name, newest); len(got) > 0 {
 		t.Errorf("what came before is given again: %v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/problem"
 )
 
@@ -27,7 +28,7 @@ type healthInput struct {
 }
 
 // healthOutput is the history, the newest first.
-type healthOutput struct{ Body List[Health] }
+type healthOutput struct{ Body paging.List[Health] }
 
 // history is the route of what the server saw of the health of clusters.
 func (s *Server) history(api huma.API) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/paging"
 )
 
 // history reads all pages of the health of a cluster, as STATE or STATE: CODE.
@@ -15,7 +16,7 @@ func (s *site) history(limit string) []string {
 	var out []string
 	for after := ""; ; {
 		a := s.want(s.call("vera", "GET", "/api/v1/clusters/one/health/history?limit="+limit+after, ""), 200, "")
-		var page List[Health]
+		var page paging.List[Health]
 		if err := json.Unmarshal([]byte(a.text), &page); err != nil {
 			s.t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/problem"
 )
 
@@ -32,7 +33,7 @@ type certificatesInput struct {
 type certificatesOutput struct {
 	Body struct {
 		Expires time.Time `json:"expires,omitzero" doc:"When the first certificate expires, CAs aside."`
-		List[Certificate]
+		paging.List[Certificate]
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/problem"
 )
 
@@ -239,7 +240,7 @@ type Snapshot struct {
 	At   time.Time `json:"at"`
 }
 
-type snapshotsOutput struct{ Body List[Snapshot] }
+type snapshotsOutput struct{ Body paging.List[Snapshot] }
 
 func (s *Server) snapshots(_ context.Context, _ access.Caller, in *InCluster) (*snapshotsOutput, error) {
 	if _, err := s.Manager.Cluster(in.Cluster); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/problem"
 )
 
@@ -32,7 +33,7 @@ type NodeStatus struct {
 	Schedule bool     `json:"schedulable"`
 }
 
-type nodesOutput struct{ Body List[NodeStatus] }
+type nodesOutput struct{ Body paging.List[NodeStatus] }
 
 // Finding of a check.
 type Finding struct {
@@ -88,7 +89,7 @@ type Bundle struct {
 	Fault      *Fault `json:"fault,omitempty"`
 }
 
-type bundlesOutput struct{ Body List[Bundle] }
+type bundlesOutput struct{ Body paging.List[Bundle] }
 
 // reads are the routes that change nothing.
 func (s *Server) reads(api huma.API) {

@@ -22,6 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/problem"
 )
 
@@ -57,10 +58,10 @@ type Run struct {
 
 type runsInput struct {
 	InCluster
-	Page
+	paging.Page
 }
 
-type runsOutput struct{ Body List[Run] }
+type runsOutput struct{ Body paging.List[Run] }
 
 type InRun struct {
 	InCluster

@@ -21,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/problem"
 )
 
@@ -251,14 +252,8 @@ func findings(list []profile.Finding) error {
 	return out.Err()
 }
 
-// Page is a part of a list: what comes after a name, at most limit.
-type Page struct {
-	After string `query:"after" doc:"Only what comes after this one." maxLength:"128"`
-	Limit int    `query:"limit" doc:"At most so many." minimum:"1" maximum:"500" default:"100"`
-}
-
 // paged gives the part of a list that is sorted by order, and what the next page comes after; "" if there is none.
-func paged[T any](all []T, p Page, key func(T) string, order func(a, b string) int) ([]T, string) {
+func paged[T any](all []T, p paging.Page, key func(T) string, order func(a, b string) int) ([]T, string) {
 	from := 0
 	if p.After != "" {
 		from = slices.IndexFunc(all, func(x T) bool { return key(x) == p.After }) + 1

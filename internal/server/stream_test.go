@@ -14,6 +14,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/paging"
 )
 
 // The events of a run come by server-sent events, by a WebSocket and as lines, from any number on and while the run
@@ -165,7 +166,7 @@ func TestListsComeInPages(t *testing.T) {
 		{"?after=p", "three two"}, {"?after=two", ""}, {"?after=zz", ""},
 	} {
 		a := s.want(s.call("vera", "GET", "/api/v1/clusters"+c.query, ""), 200, "")
-		var page List[Cluster]
+		var page paging.List[Cluster]
 		if err := json.Unmarshal([]byte(a.text), &page); err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +185,7 @@ func TestListsComeInPages(t *testing.T) {
 	var all []string
 	for after := ""; ; {
 		a := s.want(s.call("vera", "GET", "/api/v1/clusters/one/runs?limit=2&after="+after, ""), 200, "")
-		var page List[Run]
+		var page paging.List[Run]
 		if err := json.Unmarshal([]byte(a.text), &page); err != nil {
 			t.Fatal(err)
 		}

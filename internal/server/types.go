@@ -63,12 +63,6 @@ type Facts struct {
 	Continue  string     `json:"continues,omitempty" readOnly:"true" doc:"What failed and would be continued: a kind of operation. Delete and restore need an administrator."`
 }
 
-// List is a list, or a part of one. Lists of accounts have the same shape.
-type List[T any] struct {
-	Items []T    `json:"items" nullable:"false"`
-	Next  string `json:"next,omitempty" doc:"The value of after for the next page; none: there is no more."`
-}
-
 func faultOf(ctx context.Context, f *event.Fault) *Fault {
 	if f == nil {
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/paging"
 )
 
 // unreached is the log of a run that ended before it changed anything: w2 was not reached, and w3 shows an unknown host
@@ -162,7 +163,7 @@ func TestAListOfRunsSaysWhy(t *testing.T) {
 	s.logs("20271122T050000Z-cleanup", "cleanup", event.RunEnded{Outcome: event.Changed})
 	s.logs("20271122T060000Z-join", "join", events...)
 	const path = "/api/v1/clusters/one/runs"
-	var got List[Run]
+	var got paging.List[Run]
 	if err := json.Unmarshal([]byte(s.want(s.call("vera", "GET", path, ""), 200, "").text), &got); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package routes are the routes of a server for users: login, users, API tokens, the audit log. It imports access,
-// account, event and problem.
+// account, event, paging and problem.
 package routes
 
 import (

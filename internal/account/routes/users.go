@@ -7,22 +7,11 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/paging"
 )
 
-// Page selects a part of a list.
-type Page struct {
-	After string `query:"after" maxLength:"256" doc:"The value of next of the page before."`
-	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
-}
-
-// List is a part of a list.
-type List[T any] struct {
-	Items []T    `json:"items" nullable:"false"`
-	Next  string `json:"next,omitempty" doc:"The value of after for the next page; none: there is no more."`
-}
-
-func listOf[F, T any](from []F, limit int, of func(F) T, key func(F) string) *body[List[T]] {
-	out := List[T]{Items: []T{}}
+func listOf[F, T any](from []F, limit int, of func(F) T, key func(F) string) *body[paging.List[T]] {
+	out := paging.List[T]{Items: []T{}}
 	for i, f := range from {
 		if i == limit {
 			out.Next = key(from[i-1])
@@ -30,10 +19,10 @@ func listOf[F, T any](from []F, limit int, of func(F) T, key func(F) string) *bo
 		}
 		out.Items = append(out.Items, of(f))
 	}
-	return &body[List[T]]{out}
+	return &body[paging.List[T]]{out}
 }
 
-func (x *api) users(ctx context.Context, in *Page) (*body[List[User]], error) {
+func (x *api) users(ctx context.Context, in *paging.Page) (*body[paging.List[User]], error) {
 	if _, err := x.admin(ctx, "", ""); err != nil {
 		return nil, err
 	}
@@ -144,11 +133,11 @@ func tokenOf(t account.Token) Token {
 }
 
 type tokensInput struct {
-	Page
+	paging.Page
 	All bool `query:"all" doc:"Those of all users, for administrators."`
 }
 
-func (x *api) tokens(ctx context.Context, in *tokensInput) (*body[List[Token]], error) {
+func (x *api) tokens(ctx context.Context, in *tokensInput) (*body[paging.List[Token]], error) {
 	c, err := caller(ctx)
 	owner := c.ID
 	if err == nil && in.All {
@@ -229,7 +218,7 @@ type Audited struct {
 }
 
 type auditInput struct {
-	Page
+	paging.Page
 	User    string    `query:"user" maxLength:"256"`
 	Cluster string    `query:"cluster" maxLength:"253"`
 	Action  string    `query:"action" maxLength:"64"`
@@ -237,7 +226,7 @@ type auditInput struct {
 	Until   time.Time `query:"until"`
 }
 
-func (x *api) audit(ctx context.Context, in *auditInput) (*body[List[Audited]], error) {
+func (x *api) audit(ctx context.Context, in *auditInput) (*body[paging.List[Audited]], error) {
 	if _, err := x.admin(ctx, "", ""); err != nil {
 		return nil, err
 	}
