@@ -221,11 +221,12 @@ func TestAccessibility(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	refused(t, s, "edge-7")
 	x := open(t, s)
 	board := func(c string) string { return "/clusters/" + c + "/runs/" + at.Run[c] }
 	pages := []string{"/", "/new", "/import", "/clusters/shanghai-2", "/clusters/rack-7", "/clusters/shanghai-2/runs",
 		"/clusters/shanghai-2/nodes", "/clusters/shanghai-2/backups/" + at.Backup + "/restore",
-		"/clusters/shanghai-2/upgrade", board("lab"),
+		"/clusters/shanghai-2/upgrade", "/clusters/edge-7", "/clusters/edge-7/nodes", board("lab"),
 		board("edge-berlin") + "?node=master-1", board("rack-7"), board("plant"), board("shanghai-2"),
 		board("shanghai-2") + "?replay=8", "/users", "/account", "/audit", "/clusters/none", "/login"}
 	for _, look := range looks(t) {

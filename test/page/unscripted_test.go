@@ -184,21 +184,27 @@ func TestOtherNodesWithoutTheScript(t *testing.T) {
 	}
 }
 
+// refused has a cluster whose creation failed before any node was changed: the runner refuses it.
+func refused(t *testing.T, s *site.Site, name string) {
+	t.Helper()
+	form := url.Values{"name": {name}, "server_address": {"192.0.2.250"}, "user": {"root"}, "key": {secretKey},
+		"domain": {"cluster.local"}, "bundle:amd64": {"/srv/bundle.tar.gz"}, "on_failure": {"ask"},
+		"nodes": {"m1 192.0.2.11 control-plane\nw1 192.0.2.21 worker"}}
+	if d := visit(t, s, "ann", "en").typed("/new", form); d.Go != "/clusters/"+name {
+		t.Fatalf("%+v", d)
+	}
+	if err := s.Reach(t.Context(), name, "Unavailable"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A creation that failed before any node was changed gets another login, and other nodes; of a cluster that runs the
 // form has no login, and images stay unless that is asked for.
 func TestAnotherLoginOfACreation(t *testing.T) {
 	s := begin(t)
 	running(t, s)
+	refused(t, s, "edge-7")
 	v := visit(t, s, "ann", "en")
-	form := url.Values{"name": {"edge-7"}, "server_address": {"192.0.2.250"}, "user": {"root"}, "key": {secretKey},
-		"domain": {"cluster.local"}, "bundle:amd64": {"/srv/bundle.tar.gz"}, "on_failure": {"ask"},
-		"nodes": {"m1 192.0.2.11 control-plane\nw1 192.0.2.21 worker"}}
-	if d := v.typed("/new", form); d.Go != "/clusters/edge-7" {
-		t.Fatalf("%+v", d)
-	}
-	if err := s.Reach(t.Context(), "edge-7", "Unavailable"); err != nil { // the runner refuses it
-		t.Fatal(err)
-	}
 	const path = "/clusters/edge-7/nodes"
 	v.has(v.get("/clusters/edge-7"), 200, `href="`+path+`"`)
 	a := v.get(path)
@@ -211,7 +217,7 @@ func TestAnotherLoginOfACreation(t *testing.T) {
 	v.has(visit(t, s, "ann", "zh").get(path), 200, "更换 SSH 登录方式",
 		"同时删除被移除节点上的镜像和数据")
 	const lines = "m1 192.0.2.11 controlplane,etcd\nw1 192.0.2.21 worker"
-	form = url.Values{"nodes": {strings.Replace(lines, "2.11", "2.12", 1)}}
+	form := url.Values{"nodes": {strings.Replace(lines, "2.11", "2.12", 1)}}
 	if d := v.typed(path+"/draft", form); !d.OK { // another control plane: none was changed
 		t.Errorf("%+v", d)
 	}
