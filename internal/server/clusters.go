@@ -255,7 +255,12 @@ func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput)
 	}
 	nodes := func(p *runs.Parameters) error { p.Nodes, p.Purge = true, in.Purge; return nil }
 	return s.begin(ctx, in.Cluster, manager.Update, in.Matching, in.Body.Options, &w, nodes, who, manager.Request{
-		Check:   func(manager.Record) error { return findings(wrong) },
+		Check: func(r manager.Record) error { // what is wrong was found out about the cluster that was read
+			if r.Revision != v.Revision {
+				return revised(in.Cluster)
+			}
+			return findings(wrong)
+		},
 		Prepare: func() error { return s.written(in.Cluster, files) }})
 }
 
@@ -281,7 +286,7 @@ func (s *Server) begin(
 	ctx context.Context, name string, k manager.Kind, m Matching, o RunOptions, w *runs.Wanted,
 	more func(*runs.Parameters) error, who access.Caller, q manager.Request,
 ) (*shown, error) {
-	revision, err := m.revision()
+	revision, err := m.revision(name)
 	if err != nil {
 		return nil, err
 	}
@@ -332,7 +337,7 @@ func (s *Server) remove(ctx context.Context, who access.Caller, in *deleteInput)
 		return nil, err
 	}
 	if in.Machines == "keep" {
-		revision, err := in.revision()
+		revision, err := in.revision(in.Cluster)
 		if err != nil {
 			return nil, err
 		}

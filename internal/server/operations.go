@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"os"
@@ -133,7 +134,7 @@ func (s *Server) operations(api huma.API) {
 }
 
 func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (*shown, error) {
-	revision, err := in.revision()
+	revision, err := in.revision(in.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +156,8 @@ func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (
 		if err != nil {
 			return nil, err
 		}
-		// What is continued keeps its own parameters, such as its bundles.
-		p = runs.Over(v.Failed, p)
+		// What is continued keeps its own parameters, such as its bundles, and not those of what fails meanwhile.
+		p, q.Revision = runs.Over(v.Failed, p), cmp.Or(revision, v.Revision)
 		if err := p.Valid(v.Continued()); err != nil {
 			return nil, err
 		}
@@ -180,7 +181,7 @@ func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (
 }
 
 func (s *Server) cancel(ctx context.Context, who access.Caller, in *cancelInput) (*shown, error) {
-	revision, err := in.revision()
+	revision, err := in.revision(in.Cluster)
 	if err != nil {
 		return nil, err
 	}

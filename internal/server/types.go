@@ -127,16 +127,21 @@ type Matching struct {
 }
 
 // revision of If-Match; 0: any.
-func (m Matching) revision() (uint64, error) {
+func (m Matching) revision(cluster string) (uint64, error) {
 	text := strings.Trim(strings.TrimPrefix(m.IfMatch, "W/"), `"`)
 	if text == "" || text == "*" {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == 0 {
-		return 0, event.NewFault(event.ClassUsage, "manager.revision", nil, "cluster", m.IfMatch)
+		return 0, revised(cluster)
 	}
 	return n, nil
+}
+
+// revised refuses a request that is about a cluster as it was, or was never.
+func revised(cluster string) error {
+	return event.NewFault(event.ClassLocked, "manager.revision", nil, "cluster", cluster)
 }
 
 // shown is the answer with one cluster.
