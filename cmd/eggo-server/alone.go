@@ -34,6 +34,17 @@ func alone(data string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
+// action is what the audit log has of what begins by itself: the operation of the API that would begin it.
+func action(k manager.Kind) string {
+	switch k {
+	case manager.Backup:
+		return "take-backup"
+	case manager.Renew:
+		return "renew-certificates"
+	}
+	return string(k)
+}
+
 // recorded are the clusters for what begins by itself: it is recorded as if somebody had asked for it.
 type recorded struct {
 	*manager.Manager
@@ -44,7 +55,7 @@ type recorded struct {
 func (r recorded) Begin(ctx context.Context, name string, k manager.Kind, q manager.Request) (manager.View, error) {
 	with, over := r.accounts.Trail(ctx)
 	err := r.accounts.Record(with, access.Entry{Caller: access.Caller{Name: q.By}, Address: "eggo-server",
-		Action: string(k), Cluster: name})
+		Action: action(k), Cluster: name})
 	if err != nil {
 		return manager.View{}, err
 	}
