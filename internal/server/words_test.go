@@ -45,3 +45,25 @@ func TestAnUpgradeWithoutBundles(t *testing.T) {
 		t.Error(a.text)
 	}
 }
+
+// What is refused because nothing is in progress is not to be waited for: the cluster is Running already.
+func TestAdviceWhereNothingIsInProgress(t *testing.T) {
+	s := begin(t)
+	s.running()
+	wants := map[string]string{"en": "nothing to cancel or to continue", "zh": "没有可取消或继续的操作"}
+	for _, what := range []string{"cancel", "continue"} {
+		for lang, want := range wants {
+			a := s.want(s.call("otto", "POST", "/api/v1/clusters/one/"+what, "", "Accept-Language", lang), 409,
+				"manager.state")
+			if next, _ := a.body["next"].(string); !strings.Contains(next, want) {
+				t.Errorf("%s: %q", what, next)
+			}
+		}
+	}
+	f := event.NewFault(event.ClassUsage, "control.not-asked", nil, "step", "s1")
+	for lang, want := range map[i18n.Lang]string{i18n.English: "Look at the run", i18n.Chinese: "查看该任务"} {
+		if _, next := problem.Said(i18n.NewPrinter(lang), f); !strings.Contains(next, want) {
+			t.Errorf("a decision that nobody waits for: %q", next)
+		}
+	}
+}
