@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/account/sso"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/test/page/browser"
@@ -401,4 +402,27 @@ func TestRemovingANodeIsAsked(t *testing.T) {
 	x.press("r", "a", "c", "k", "Enter")
 	x.wait(`location.pathname === "/clusters/rack" && document.readyState === "complete"`)
 	x.quiet()
+}
+
+// A person who has logged in at the provider, which is another site, is logged in at the page: a browser does not send
+// the cookie of the session to where another site leads.
+func TestSingleSignOnInABrowser(t *testing.T) {
+	s := begin(t)
+	x := open(t, s)
+	url := withProvider(t, s)
+	x.must(x.Open(x.ctx, url+sso.BeginPath))
+	x.wait(`!!document.querySelector('form[action="/login/username"]')`)
+	x.must(x.Eval(x.ctx, `(() => { for (const n of ["username", "password"])
+		document.querySelector('[name="' + n + '"]').value = "sue";
+		document.querySelector("form button").click(); })()`, nil))
+	x.wait(`location.pathname === "/" && document.body.textContent.includes("sue") ||
+		location.pathname === "/login" && !location.host.startsWith("127.")`)
+	at := ""
+	x.must(x.Eval(x.ctx, `location.pathname`, &at))
+	if at != "/" {
+		t.Errorf("after the login, the browser is at %s", at)
+	}
+	if u, err := s.Accounts.Find(t.Context(), "sue"); err != nil || !u.Provider {
+		t.Errorf("%+v %v", u, err)
+	}
 }

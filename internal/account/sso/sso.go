@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"sync"
@@ -174,8 +175,15 @@ func (p *Provider) Callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, p.accounts.CookieOf(s))
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = io.WriteString(w, ahead) // who does not read it is gone
 }
+
+// ahead leads to the page of the server. A redirect would not do: it would still be the provider that leads there, and
+// to what another site leads to no browser sends a cookie with SameSite=Strict, so that the user would have to log in
+// again.
+const ahead = `<!doctype html><title>Eggo</title><meta http-equiv="refresh" content="0;url=/"><a href="/">Eggo</a>
+`
 
 // identity is who the provider says that it is.
 func (p *Provider) identity(ctx context.Context, l login, r *http.Request) (account.Identity, error) {

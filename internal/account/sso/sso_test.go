@@ -150,7 +150,17 @@ func (s *site) browser(t *testing.T, stop string) *http.Client {
 
 func get(t *testing.T, b *http.Client, url string) (*http.Response, string) {
 	t.Helper()
-	return read(t)(b.Get(url))
+	r, text := read(t)(b.Get(url))
+	return followed(t, b, r, text)
+}
+
+// followed goes where the page after a login leads.
+func followed(t *testing.T, b *http.Client, r *http.Response, text string) (*http.Response, string) {
+	t.Helper()
+	if text != ahead || r.StatusCode != http.StatusOK {
+		return r, text
+	}
+	return get(t, b, r.Request.URL.ResolveReference(&url.URL{Path: "/"}).String())
 }
 
 func read(t *testing.T) func(*http.Response, error) (*http.Response, string) {
@@ -176,8 +186,9 @@ func (s *site) login(t *testing.T, b *http.Client, name string) (*http.Response,
 	if id == "" {
 		t.Fatalf("no login page, but %s: %s", page.Request.URL, text)
 	}
-	return read(t)(b.PostForm(s.provider.URL+"/login/username",
+	r, text := read(t)(b.PostForm(s.provider.URL+"/login/username",
 		url.Values{"username": {name}, "password": {name}, "id": {id}}))
+	return followed(t, b, r, text)
 }
 
 func TestAUserOfTheProviderLogsIn(t *testing.T) {

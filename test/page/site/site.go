@@ -51,6 +51,7 @@ type Site struct {
 	Accounts *account.Accounts
 	Manager  *manager.Manager
 	Runner   *Runner
+	Handler  http.Handler // what answers
 	// Hold has the API servers of clusters not answer about their nodes until it is closed; nil: they answer.
 	Hold chan struct{}
 
@@ -140,12 +141,12 @@ func (s *Site) serve(ctx context.Context, bundles string) error {
 		return err
 	}
 	d := local.Deps(local.Options{Root: s.State})
-	handler := server.New(server.Options{Manager: s.Manager, Runs: s.Runner.Runner, Access: s.Accounts,
+	s.Handler = server.New(server.Options{Manager: s.Manager, Runs: s.Runner.Runner, Access: s.Accounts,
 		Bundles: bundles, Version: "v1.2.0", Deps: func() operation.Deps { return d }, Page: site.Handler,
 		Asker: func(secrets map[string]string) operation.Asker { return operation.Told{Secrets: secrets} },
 		More:  func(api huma.API) { routes.Register(api, s.Accounts, false, nil) }})
 	s.web = httptest.NewUnstartedServer(nil)
-	s.web.Config = listen.Server(ctx, handler, listen.Usual(), slog.New(slog.DiscardHandler))
+	s.web.Config = listen.Server(ctx, s.Handler, listen.Usual(), slog.New(slog.DiscardHandler))
 	s.web.StartTLS()
 	s.URL = s.web.URL
 	return nil
