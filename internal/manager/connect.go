@@ -104,9 +104,9 @@ func (c *cluster) healthy(epoch uint64, err error) {
 	case c.state == state.Unreachable && err == nil:
 		e = state.InfoSuccess
 	}
-	if e != "" {
-		if err := c.apply(c.life, e, nil); err != nil {
-			c.m.report(c.name, err) // the next look tries again
-		}
+	if e == "" {
+		c.show() // why it does not answer may be something else by now
+	} else if err := c.apply(c.life, e, nil); err != nil {
+		c.m.report(c.name, err) // the next look tries again
 	}
 }

@@ -268,6 +268,22 @@ func TestHealth(t *testing.T) {
 	})
 }
 
+// Why the API server of a cluster does not answer is what it is now, not what it was when that began.
+func TestWhyAClusterIsUnreachable(t *testing.T) {
+	story(t, func(t *testing.T, b *bench) {
+		b.running("one")
+		b.world.Down("one", broken())
+		time.Sleep(30 * time.Second)
+		b.is("one", state.Unreachable)
+		b.world.Down("one", event.NewFault(event.ClassFailed, "manager.unreachable", nil, "cause", "another one"))
+		time.Sleep(30 * time.Second)
+		v, err := b.Cluster("one")
+		if err != nil || v.State != state.Unreachable || v.Trouble == nil || v.Trouble.Args["cause"] != "another one" {
+			t.Errorf("%s %+v %v", v.State, v.Trouble, err)
+		}
+	})
+}
+
 // Also of many clusters, when a site is cut off and its API servers are waited for: none waits for another one.
 func TestHealthOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

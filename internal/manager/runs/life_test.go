@@ -33,3 +33,19 @@ func TestEnds(t *testing.T) {
 		t.Error(first, leaf)
 	}
 }
+
+// Nothing is kept in memory of a cluster that is no more.
+func TestNothingIsKeptOfARemovedCluster(t *testing.T) {
+	r := New(Options{Root: t.TempDir(), Data: t.TempDir()})
+	r.Tell("one", map[string]string{"password": "hunter2"})
+	r.Waits("one", "20261121T000003Z-run")
+	if len(r.asked) != 1 {
+		t.Fatal("nothing was kept before")
+	}
+	if err := r.Removed("one"); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.asked)+len(r.secrets)+len(r.ways) > 0 {
+		t.Errorf("%v %v %v", r.asked, r.secrets, r.ways)
+	}
+}

@@ -154,6 +154,7 @@ func (r *Runner) Removed(cluster string) error {
 	r.mu.Lock()
 	w := r.ways[cluster]
 	delete(r.secrets, cluster)
+	delete(r.asked, cluster)
 	delete(r.ways, cluster) // what was found out about it says nothing of another one with its name
 	r.mu.Unlock()
 	if w != nil {
