@@ -8,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/account"
 	"github.com/eggo-k8s/eggo/internal/account/sso"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/page"
 )
 
 // provider is the identity provider of a configuration file; nil: there is none. What does not count in the file is
@@ -32,11 +33,13 @@ func provider(
 	return sso.New(c, a, time.Now)
 }
 
-// withProvider adds the routes of logins with a provider, which browsers follow as links, to those of the API.
-func withProvider(p *sso.Provider, a *account.Accounts, api http.Handler) http.Handler {
+// withProvider adds the routes of logins with a provider, which browsers follow as links, to those of the API. What is
+// wrong with a login is said on a page.
+func withProvider(p *sso.Provider, a *account.Accounts, site *page.Page, api http.Handler) http.Handler {
 	if p == nil {
 		return api
 	}
+	p.Refused(site.Refused)
 	mux := http.NewServeMux()
 	mux.Handle("GET "+sso.BeginPath, a.Identify(http.HandlerFunc(p.Begin)))
 	mux.Handle("GET "+sso.CallbackPath, a.Identify(http.HandlerFunc(p.Callback)))

@@ -184,7 +184,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	}
 	scheme := map[bool]string{true: "http", false: "https"}[certs == nil]
 	announce(env, scheme+"://"+listener.Addr().String(), filepath.Join(o.data, setupToken), needed)
-	return answer(ctx, env, listener, withProvider(identity, accounts, handler), log)
+	return answer(ctx, env, listener, withProvider(identity, accounts, site, handler), log)
 }
 
 // following logs each operation that begins, and each that has ended.

@@ -203,6 +203,28 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request, do func(*visit) err
 	if prefer(w, r) {
 		return
 	}
+	v := visitOf(w, r)
+	err := p.enter(v)
+	if err == nil {
+		err = do(v)
+	}
+	if err != nil {
+		p.fail(v, err)
+	}
+}
+
+// Refused says on a page what is wrong with a request of a browser that is answered elsewhere, and as a problem to
+// others.
+func (p *Page) Refused(w http.ResponseWriter, r *http.Request, err error) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		problem.Write(w, r, err)
+		return
+	}
+	p.fail(visitOf(w, r), err)
+}
+
+// visitOf is a request with what its reader has chosen.
+func visitOf(w http.ResponseWriter, r *http.Request) *visit {
 	v := &visit{w: w, r: r, lang: problem.Printer(r.Header.Get("Accept-Language")).Lang()}
 	if c, err := r.Cookie(langCookie); err == nil && (c.Value == "en" || c.Value == "zh") {
 		v.lang = i18n.Lang(c.Value)
@@ -212,13 +234,7 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request, do func(*visit) err
 	}
 	v.p = i18n.NewPrinter(v.lang)
 	v.r = r.WithContext(problem.Speaking(r.Context(), string(v.lang)))
-	err := p.enter(v)
-	if err == nil {
-		err = do(v)
-	}
-	if err != nil {
-		p.fail(v, err)
-	}
+	return v
 }
 
 // prefer keeps a language or a theme that was chosen, and leads back to the page without the choice.

@@ -405,16 +405,24 @@ func TestRemovingANodeIsAsked(t *testing.T) {
 }
 
 // A person who has logged in at the provider, which is another site, is logged in at the page: a browser does not send
-// the cookie of the session to where another site leads.
+// the cookie of the session to where another site leads. One who has no role is told so on a page.
 func TestSingleSignOnInABrowser(t *testing.T) {
 	s := begin(t)
 	x := open(t, s)
-	url := withProvider(t, s)
-	x.must(x.Open(x.ctx, url+sso.BeginPath))
-	x.wait(`!!document.querySelector('form[action="/login/username"]')`)
-	x.must(x.Eval(x.ctx, `(() => { for (const n of ["username", "password"])
-		document.querySelector('[name="' + n + '"]').value = "sue";
-		document.querySelector("form button").click(); })()`, nil))
+	url, group := withProvider(t, s)
+	login := func() {
+		x.must(x.Open(x.ctx, url+sso.BeginPath))
+		x.wait(`!!document.querySelector('form[action="/login/username"]')`)
+		x.must(x.Eval(x.ctx, `(() => { for (const n of ["username", "password"])
+			document.querySelector('[name="' + n + '"]').value = "sue";
+			document.querySelector("form button").click(); })()`, nil))
+	}
+	group.Store("others")
+	login()
+	x.wait(`!!document.querySelector("main h1") && document.body.textContent.includes("sue into no group") &&
+		document.body.textContent.includes("Ask an administrator")`)
+	group.Store("ops")
+	login()
 	x.wait(`location.pathname === "/" && document.body.textContent.includes("sue") ||
 		location.pathname === "/login" && !location.host.startsWith("127.")`)
 	at := ""

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,26 +23,31 @@ import (
 	"github.com/eggo-k8s/eggo/test/page/site"
 )
 
-// onlyAnn is the directory of a provider.
-type onlyAnn struct{ *storage.User }
+// onlySue is the directory of a provider.
+type onlySue struct{ *storage.User }
 
-func (a onlyAnn) GetUserByID(string) *storage.User       { return a.User }
-func (a onlyAnn) GetUserByUsername(string) *storage.User { return a.User }
-func (a onlyAnn) ExampleClientID() string                { return "other" }
+func (a onlySue) GetUserByID(string) *storage.User       { return a.User }
+func (a onlySue) GetUserByUsername(string) *storage.User { return a.User }
+func (a onlySue) ExampleClientID() string                { return "other" }
 
-// grouped has the user in a group.
-type grouped struct{ *storage.Storage }
+// grouped has the user in a group, which may change.
+type grouped struct {
+	*storage.Storage
+	group *atomic.Value
+}
 
 func (g grouped) SetUserinfoFromToken(ctx context.Context, info *oidc.UserInfo, id, subject, origin string) error {
 	err := g.Storage.SetUserinfoFromToken(ctx, info, id, subject, origin)
-	info.AppendClaims("groups", []any{"ops"})
+	info.AppendClaims("groups", []any{g.group.Load()})
 	return err
 }
 
 // withProvider is a server that logs in with a provider. Browsers reach it by a name that makes it another site than
 // the provider.
-func withProvider(t *testing.T, s *site.Site) (url string) {
+func withProvider(t *testing.T, s *site.Site) (url string, group *atomic.Value) {
 	t.Helper()
+	group = &atomic.Value{}
+	group.Store("ops")
 	var op, api http.Handler
 	provider := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		op.ServeHTTP(w, r)
@@ -54,10 +60,9 @@ func withProvider(t *testing.T, s *site.Site) (url string) {
 	web.StartTLS()
 	t.Cleanup(web.Close)
 	url = strings.Replace(web.URL, "127.0.0.1", "localhost", 1)
-	op = exampleop.SetupServer(provider.URL, grouped{storage.NewStorageWithClients(
-		onlyAnn{&storage.User{ID: "sue", Username: "sue", Password: "sue"}},
-		map[string]*storage.Client{"eggo": storage.WebClient("eggo", "a client's secret", url+sso.CallbackPath)})},
-		slog.New(slog.DiscardHandler), true)
+	kept := storage.NewStorageWithClients(onlySue{&storage.User{ID: "sue", Username: "sue", Password: "sue"}},
+		map[string]*storage.Client{"eggo": storage.WebClient("eggo", "a client's secret", url+sso.CallbackPath)})
+	op = exampleop.SetupServer(provider.URL, grouped{kept, group}, slog.New(slog.DiscardHandler), true)
 	dir := t.TempDir()
 	ca, file := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "sso.yaml")
 	text := fmt.Sprintf("issuer: %s\nclient-id: eggo\nclient-secret: a client's secret\nurl: %s\nca: %s\ngroups:\n"+
@@ -76,10 +81,11 @@ func withProvider(t *testing.T, s *site.Site) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.Refused(s.Page.Refused)
 	mux := http.NewServeMux()
 	mux.Handle("GET "+sso.BeginPath, s.Accounts.Identify(http.HandlerFunc(p.Begin)))
 	mux.Handle("GET "+sso.CallbackPath, s.Accounts.Identify(http.HandlerFunc(p.Callback)))
 	mux.Handle("/", s.Handler)
 	api = mux
-	return url
+	return url, group
 }

@@ -45,6 +45,7 @@ type Provider struct {
 	accounts *account.Accounts
 	now      func() time.Time
 	client   *http.Client
+	refused  func(w http.ResponseWriter, r *http.Request, err error)
 
 	mu      sync.Mutex
 	found   *oidc.Provider // once it has answered
@@ -81,7 +82,12 @@ func New(c Config, a *account.Accounts, now func() time.Time) (*Provider, error)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = tlsConfig
 	return &Provider{c: c, accounts: a, now: now, pending: map[string]login{},
-		client: &http.Client{Transport: transport, Timeout: deadline}}, nil
+		refused: problem.Write, client: &http.Client{Transport: transport, Timeout: deadline}}, nil
+}
+
+// Refused has another one say what is wrong with a login, in place of a problem: a person has followed a link.
+func (p *Provider) Refused(by func(w http.ResponseWriter, r *http.Request, err error)) {
+	p.refused = by
 }
 
 func (p *Provider) discover(ctx context.Context) (*oidc.Provider, error) {
@@ -110,7 +116,7 @@ func (p *Provider) oauth(found *oidc.Provider) *oauth2.Config {
 func (p *Provider) Begin(w http.ResponseWriter, r *http.Request) {
 	found, err := p.discover(oidc.ClientContext(r.Context(), p.client))
 	if err != nil {
-		problem.Write(w, r, err)
+		p.refused(w, r, err)
 		return
 	}
 	key := rand.Text() + rand.Text()
@@ -161,17 +167,17 @@ func (p *Provider) Callback(w http.ResponseWriter, r *http.Request) {
 		SameSite: http.SameSiteLaxMode})
 	l, ok := p.take(r)
 	if !ok {
-		problem.Write(w, r, event.NewFault(event.ClassAuth, "sso.state", nil))
+		p.refused(w, r, event.NewFault(event.ClassAuth, "sso.state", nil))
 		return
 	}
 	identity, err := p.identity(ctx, l, r)
 	if err != nil {
-		problem.Write(w, r, err)
+		p.refused(w, r, err)
 		return
 	}
 	s, err := p.accounts.LoginProvider(ctx, account.Address(ctx), identity, account.Sent(ctx).Secret)
 	if err != nil {
-		problem.Write(w, r, err)
+		p.refused(w, r, err)
 		return
 	}
 	http.SetCookie(w, p.accounts.CookieOf(s))

@@ -52,6 +52,7 @@ type Site struct {
 	Manager  *manager.Manager
 	Runner   *Runner
 	Handler  http.Handler // what answers
+	Page     *page.Page
 	// Hold has the API servers of clusters not answer about their nodes until it is closed; nil: they answer.
 	Hold chan struct{}
 
@@ -133,7 +134,8 @@ func New(ctx context.Context, dir string) (s *Site, err error) {
 }
 
 func (s *Site) serve(ctx context.Context, bundles string) error {
-	site, err := page.New(page.Options{Access: s.Accounts, Dir: s.Runner.Dir, Usual: s.Runner.Usual, Bundles: bundles,
+	var err error
+	s.Page, err = page.New(page.Options{Access: s.Accounts, Dir: s.Runner.Dir, Usual: s.Runner.Usual, Bundles: bundles,
 		Version: "v1.2.0", Open: func(ctx context.Context, cluster, run string) (page.Log, error) {
 			return s.Runner.Log(ctx, cluster, run)
 		}})
@@ -142,7 +144,7 @@ func (s *Site) serve(ctx context.Context, bundles string) error {
 	}
 	d := local.Deps(local.Options{Root: s.State})
 	s.Handler = server.New(server.Options{Manager: s.Manager, Runs: s.Runner.Runner, Access: s.Accounts,
-		Bundles: bundles, Version: "v1.2.0", Deps: func() operation.Deps { return d }, Page: site.Handler,
+		Bundles: bundles, Version: "v1.2.0", Deps: func() operation.Deps { return d }, Page: s.Page.Handler,
 		Asker: func(secrets map[string]string) operation.Asker { return operation.Told{Secrets: secrets} },
 		More:  func(api huma.API) { routes.Register(api, s.Accounts, false, nil) }})
 	s.web = httptest.NewUnstartedServer(nil)
