@@ -60,8 +60,8 @@ func plansNothing(u *upgraded, verb string) {
 	untouchedBy(u, was, before)
 }
 
-// staying is what runs on every node, one line each: processes, the manifests of static pods, and how often a controller
-// manager or a scheduler has ended because it lost its lease.
+// staying is what runs on every node, one line each: processes, the manifests of static pods, and how often a
+// controller manager or a scheduler has ended because it lost its lease.
 func staying(u *upgraded) map[string]string {
 	u.t.Helper()
 	out := map[string]string{}

@@ -20,8 +20,8 @@ func (s *Stand) EndRuns(ctx context.Context) error {
 	return endRuns(ctx, s.State(), s.Program("eggo-tui"), s.Program("eggo-server"))
 }
 
-// endRuns kills whoever holds the lock of a cluster and is one of the programs, by the number that it wrote into the lock's
-// file.
+// endRuns kills whoever holds the lock of a cluster and is one of the programs, by the number that it wrote into the
+// lock's file.
 func endRuns(ctx context.Context, state string, programs ...string) error {
 	entries, err := os.ReadDir(state)
 	if errors.Is(err, os.ErrNotExist) {
