@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 
 	"github.com/spf13/cobra"
@@ -70,7 +71,11 @@ func importCluster(ctx context.Context, env *environment, o importOptions, args 
 	if err != nil {
 		return err
 	}
-	return env.begin(ctx, o.runOptions, next, nil)
+	if err := env.begin(ctx, o.runOptions, next, nil); err != nil {
+		// of a run that did not begin; one that goes on has the lock
+		return errors.Join(err, operation.DropImport(ctx, d, next))
+	}
+	return nil
 }
 
 func (o importOptions) fromEggo(ctx context.Context, d operation.Deps) (request.Request, error) {

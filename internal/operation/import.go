@@ -6,20 +6,26 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/renameio/v2"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
-// importName is the deploy.yaml of a cluster that is being imported, until preflight has passed.
-const importName = "import.yaml"
+// importName is the deploy.yaml of a cluster that is being imported, until preflight has passed; importMark is there as
+// long as all that the directory has of the cluster comes from the import.
+const (
+	importName = "import.yaml"
+	importMark = "importing"
+)
 
 // ReadImport reads a cluster that kubeadm has made over one of its control planes, puts what the control host needs of
 // it into the state directory, and gives the request of the run that does the rest. Nodes are only read. found gets
@@ -129,6 +135,13 @@ func ReadEggo(ctx context.Context, q request.ImportEggo, d Deps) (request.Reques
 	if files[encryption] == nil {
 		return nil, event.NewFault(event.ClassPreflight, "import.no-key", nil, "file", filepath.Join(q.Dir, encryption))
 	}
+	text, problems, err := config.SetImported(text, file)
+	if err == nil {
+		err = problems.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
 	next := request.Import{Common: request.Common{HostKeys: q.HostKeys}, EggoDir: q.Dir}
 	next.Source, err = placeImport(ctx, d, s.cluster.Name, from, text, files, nil)
 	return next, err
@@ -157,6 +170,9 @@ func placeImport(
 		}
 		return source, problems.Err()
 	}
+	if err := pki.CheckTakeOver(from, secrets, d.clock().Now()); err != nil {
+		return source, err
+	}
 	files, err := d.Store.Open(ctx, name)
 	if err != nil {
 		return source, err
@@ -168,8 +184,16 @@ func placeImport(
 	if err != nil {
 		return source, err
 	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	err = pki.TakeOver(filepath.Join(files.Dir(), "pki"), from, secrets, d.clock().Now())
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, dropImport(files.Dir()))
+		}
+		err = errors.Join(err, unlocked(lock))
+	}()
+	if err := markImport(files.Dir()); err != nil {
+		return source, err
+	}
+	err = pki.TakeOver(filepath.Join(files.Dir(), "pki"), secrets, d.clock().Now())
 	if f := event.AsFault(err); f != nil && f.Code == "pki.external-differs" {
 		return source, event.NewFault(event.ClassUsage, "import.known", nil, "cluster", name, "dir", files.Dir())
 	}
@@ -194,11 +218,93 @@ func placeImport(
 	return request.Source{File: filepath.Join(files.Dir(), importName)}, files.Persist(ctx, phases.KeptKnownHosts)
 }
 
+// markImport notes that what the directory has of the cluster comes from an import, unless something is there already.
+func markImport(dir string) error {
+	for _, name := range []string{"pki", "deploy.yaml", importMark} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return nil //nolint:nilerr // what cannot be looked at is there
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, importMark), nil, 0o600); err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
+
+// dropImport removes what an import that came to nothing has put into the cluster's directory, the keys of CAs above
+// all; the same command makes it again. So does it make the directory, when nothing else is in it. What is not of an
+// import stays.
+func dropImport(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, importMark)); err != nil {
+		return nil //nolint:nilerr // there is none
+	}
+	var all []error
+	for _, name := range []string{"pki", "admin.conf", "known_hosts", importName, importMark} {
+		all = append(all, os.RemoveAll(filepath.Join(dir, name)))
+	}
+	if bare(dir) {
+		all = append(all, os.RemoveAll(dir))
+	}
+	if err := errors.Join(all...); err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
+}
+
+// bare says whether a cluster's directory has nothing but what is made when it is opened.
+func bare(dir string) bool {
+	list, err := os.ReadDir(dir)
+	runs, err2 := os.ReadDir(filepath.Join(dir, "runs"))
+	return err == nil && err2 == nil && len(runs) == 0 && !slices.ContainsFunc(list, func(e fs.DirEntry) bool {
+		return !slices.Contains([]string{"runs", "format", "lock", "lock.json"}, e.Name())
+	})
+}
+
+// DropImport is dropImport when the run of an import could not begin, or has ended. While somebody works on the
+// cluster, or when it has a deploy.yaml of its own, nothing is removed.
+func DropImport(ctx context.Context, d Deps, q request.Request) error {
+	from := q.Base().Source
+	name := from.Cluster
+	if name == "" {
+		name = filepath.Base(filepath.Dir(from.File))
+	}
+	files, err := d.Store.Read(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	if _, err := os.Lstat(filepath.Join(files.Dir(), importMark)); err != nil {
+		return nil //nolint:nilerr // there is none
+	}
+	me := d.Who
+	me.Verb, me.Since = string(request.VerbImport), d.clock().Now()
+	lock, err := files.Journal().Lock(me)
+	if err != nil {
+		return nil //nolint:nilerr // somebody does
+	}
+	if _, _, err = files.Config(); errors.Is(err, fs.ErrNotExist) {
+		err = dropImport(files.Dir())
+	}
+	return errors.Join(err, unlocked(lock))
+}
+
+// unlocked gives back a lock whose directory may be gone.
+func unlocked(l *journal.Lock) error {
+	if err := l.Unlock(); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // imports takes over the cluster of the operation's deploy.yaml.
 func (p *prepared) imports() *work {
 	return &work{plan: phases.Import, tidy: func() {
-		if p.kept { // what is left of it is only in the way
-			_ = os.Remove(filepath.Join(p.files.Dir(), importName))
+		if !p.kept { // it was refused: the same command reads all of it again
+			_ = dropImport(p.files.Dir())
+			return
+		}
+		for _, name := range []string{importName, importMark} { // what is left of it is only in the way
+			_ = os.Remove(filepath.Join(p.files.Dir(), name))
 		}
 	}, next: func() []event.Msg {
 		name := p.cluster.Name

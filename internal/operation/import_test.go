@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
@@ -343,6 +344,10 @@ func TestImportUnderANameThatIsTaken(t *testing.T) {
 	if f := event.AsFault(err); f == nil || f.Code != "import.known" {
 		t.Error(err)
 	}
+	data, err := os.ReadFile(filepath.Join(f.root, "sim", "pki", "ca.crt"))
+	if err != nil || string(data) != "another\n" {
+		t.Errorf("what was there before is another one: %s %v", data, err)
+	}
 }
 
 // A node that does not run is not imported, and nothing is: all of them are, or none.
@@ -366,6 +371,31 @@ func TestImportWithANodeThatDoesNotRun(t *testing.T) {
 	if len(codes) != 1 || codes[0] != "w1 preflight.import-idle" || len(h.changes()) > 0 || err == nil {
 		t.Error(err, codes, h.changes())
 	}
+	// What it has read is gone, above all the keys of the CAs; the same command continues when the node runs.
+	for _, name := range []string{"pki", "import.yaml", "known_hosts", "admin.conf", importMark} {
+		if _, err := os.Lstat(filepath.Join(f.root, "sim", name)); err == nil {
+			t.Errorf("%s of a refused import is still there", name)
+		}
+	}
+	if err := os.WriteFile(f.lab.Nodes["w1"].State("active/kubelet.service"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	next, err = ReadImport(t.Context(), importOf(), d, func([]event.Finding) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := did(t, next, d); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(f.root, "sim", importMark)); err == nil {
+		t.Error("an import that has ended is still under way")
+	}
+	if err := DropImport(t.Context(), d, next); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(f.root, "sim", "pki", "ca.key")); err != nil {
+		t.Error("the keys of a cluster that was imported are gone:", err)
+	}
 }
 
 // A cluster of the original eggo brings its deploy.yaml and its CAs along.
@@ -384,6 +414,10 @@ func TestImportOfAClusterOfTheOriginalEggo(t *testing.T) {
 	}
 	if err := did(t, next, d); err != nil {
 		t.Fatal(err)
+	}
+	own, err := os.ReadFile(filepath.Join(f.root, "sim", "deploy.yaml"))
+	if c, problems := config.Load(own, "deploy.yaml"); err != nil || c == nil || !c.Eggo.Imported {
+		t.Errorf("%s %v %v", own, problems, err)
 	}
 	st, err := Status(t.Context(), request.OfCluster("sim"), d)
 	if err != nil || st.Unknown != nil || !st.Etcd[0].Healthy {

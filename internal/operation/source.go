@@ -176,7 +176,7 @@ func (s *source) loadOwn(files Files) error {
 	text, path, err := files.Config()
 	s.own = path
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return s.imported()
 	}
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "state.read", err)
@@ -186,7 +186,20 @@ func (s *source) loadOwn(files Files) error {
 		return event.NewFault(event.ClassLocked, "usage.deploy-yaml-moved", nil, "file", s.file)
 	}
 	s.saved, _ = config.Load(text, path)
-	return nil
+	return s.imported()
+}
+
+// imported refuses a deploy.yaml that says of a cluster that it was imported, when the cluster's own does not: an
+// import alone writes that. Then a network plugin and CoreDNS would be missing, and nobody would say so.
+func (s *source) imported() error {
+	switch {
+	case s.cluster == nil || !s.cluster.Eggo.Imported, s.saved != nil && s.saved.Eggo.Imported,
+		s.file == filepath.Join(filepath.Dir(s.own), importName):
+		return nil
+	}
+	problems := config.ImportedByHand(s.cluster)
+	s.report(problems)
+	return problems.Err()
 }
 
 // useOwn goes from a deploy.yaml of the user's to the cluster's own, which alone says who is in the cluster.

@@ -9,10 +9,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// TakeOver puts the authorities of a cluster that others have made, its service account key and its configuration of
-// secrets at rest into dir. They were read from the directory from of a machine, and can be used: the faults are those
-// of ReadExternal. What is there already and is another one is pki.external-differs: an authority is never exchanged.
-func TakeOver(dir, from string, files map[string][]byte, now time.Time) error {
+// CheckTakeOver says whether the authorities of a cluster that others have made and its service account key can be
+// used. They were read from the directory from of a machine: the faults are those of ReadExternal.
+func CheckTakeOver(from string, files map[string][]byte, now time.Time) error {
 	for _, name := range []string{"ca", "front-proxy-ca", "etcd/ca"} {
 		if err := usable(from, name, files[name+".crt"], files[name+".key"], now); err != nil {
 			return err
@@ -21,6 +20,12 @@ func TakeOver(dir, from string, files map[string][]byte, now time.Time) error {
 	if _, err := decodeKey(files["sa.key"]); err != nil {
 		return externalFault("pki.external-bad", from, "sa.key", err)
 	}
+	return nil
+}
+
+// TakeOver puts them and the configuration of secrets at rest into dir, when CheckTakeOver has found nothing. What is
+// there already and is another one is pki.external-differs: an authority is never exchanged.
+func TakeOver(dir string, files map[string][]byte, now time.Time) error {
 	names := []string{"ca.key", "ca.crt", "front-proxy-ca.key", "front-proxy-ca.crt", "etcd/ca.key", "etcd/ca.crt",
 		"sa.key", "encryption-config.yaml"}
 	for _, name := range names {

@@ -1,0 +1,89 @@
+package operation
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
+
+// An import whose run does not begin leaves nothing: neither the keys of CAs nor a directory that it has made.
+func TestAnImportThatDoesNotBegin(t *testing.T) {
+	f, d := byKubeadm(t)
+	elsewhere(t, f)
+	own := filepath.Join(f.root, "sim")
+	next, err := ReadImport(t.Context(), importOf(), d, func([]event.Finding) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(filepath.Join(own, "pki", "ca.key")); err != nil {
+		t.Fatal(err)
+	}
+	if err := DropImport(t.Context(), d, next); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(own); err == nil {
+		t.Error("the directory is still there")
+	}
+	if err := os.Mkdir(own, 0o700); err != nil { // the store of the test copies it
+		t.Fatal(err)
+	}
+	// What is not of the import stays.
+	if next, err = ReadImport(t.Context(), importOf(), d, func([]event.Finding) {}); err != nil {
+		t.Fatal(err)
+	}
+	bundle := filepath.Join(own, "bundle-amd64.tar.gz")
+	if err := errors.Join(os.WriteFile(bundle, nil, 0o600), DropImport(t.Context(), d, next)); err != nil {
+		t.Error(err)
+	}
+	_, gone := os.Lstat(filepath.Join(own, "pki"))
+	if _, err := os.Lstat(bundle); err != nil || gone == nil {
+		t.Error("the bundle is gone, or the keys are not:", err, gone)
+	}
+	if err := os.Remove(bundle); err != nil {
+		t.Fatal(err)
+	}
+	// A CA that cannot be used is found before anything is written.
+	node := f.lab.Nodes["m1"].Path("/etc/kubernetes/pki/ca.key")
+	if err := errors.Join(os.Remove(node), os.WriteFile(node, []byte("no key\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = ReadImport(t.Context(), importOf(), d, func([]event.Finding) {})
+	if f := event.AsFault(err); f == nil || f.Code != "pki.external-bad" {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(own, "pki")); err == nil {
+		t.Error("there are keys of a cluster that was not imported")
+	}
+}
+
+// That a cluster was imported is said by an import alone.
+func TestADeployYamlThatSaysByHandThatTheClusterWasImported(t *testing.T) {
+	f, d := byKubeadm(t)
+	elsewhere(t, f)
+	file := filepath.Join(t.TempDir(), "deploy.yaml")
+	text := string(f.lab.DeployYAML())
+	if strings.Contains(text, "\neggo:") {
+		text = strings.Replace(text, "\neggo:\n", "\neggo:\n  imported: true\n", 1)
+	} else {
+		text += "\neggo:\n  imported: true\n"
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var told config.Problems
+	d.Problems = func(_ string, list config.Problems) { told = append(told, list...) }
+	err := did(t, request.Deploy{Common: request.Common{Source: request.Source{File: file}}}, d)
+	if got := event.AsFault(err); got == nil || got.Code != "config.invalid" || len(f.locked) > 0 {
+		t.Error(err, f.locked)
+	}
+	last := len(told) - 1
+	if last < 0 || told[last].Code != "config.imported-by-hand" || told[last].Line < 2 {
+		t.Errorf("%+v", told)
+	}
+}
