@@ -1,11 +1,13 @@
 package phases
 
 import (
+	"context"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -40,7 +42,13 @@ func (r *run) infrastructure(runtime func(config.Node) *engine.Step) []*engine.S
 			steps = append(steps, r.runtimes.Files(n))
 		}
 		if len(r.Listed(n, "repo")) > 0 {
-			steps = append(steps, pk.FromRepositories(n))
+			s := pk.FromRepositories(n)
+			if r.Cluster.Eggo.Imported {
+				s.When = func(context.Context) (bool, event.Msg, error) {
+					return !r.Imported(n.Name), event.M("why.imported-packages"), nil
+				}
+			}
+			steps = append(steps, s)
 		}
 		if r.Cluster.Eggo.Imported {
 			steps = append(steps, r.takeOver(n))

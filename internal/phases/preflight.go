@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/foreign"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
@@ -40,6 +41,12 @@ func (r *run) checkDeploy(ctx context.Context) error {
 // checked is what checks of nodes work with.
 func (r *run) checked(asked []config.Node) *preflight.Input {
 	rt := r.runtimes.Runtime()
+	var started preflight.Started
+	if services, is := r.driver.(*binary.Binary); is {
+		started = func(ctx context.Context, component string, n config.Node) (map[string]string, string, error) {
+			return services.StartedWith(ctx, driver.Component(component), n)
+		}
+	}
 	return &preflight.Input{
 		Payload: r.Payload, Asked: asked, Runtime: runtimes.Name(r.Cluster), Store: rt.Store(),
 		EtcdData: r.driver.Paths().EtcdData,
@@ -58,7 +65,7 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 			}
 			return paths
 		},
-		Inbound: r.host.Inbound, Fetch: r.addons.Fetch, Etcd: r.etcdMembers,
+		Started: started, Inbound: r.host.Inbound, Fetch: r.addons.Fetch, Etcd: r.etcdMembers,
 		Objects: r.objectsBefore, Kubelets: once(r.kubeletConfig), Foreign: r.foreign(),
 		Restore: func(ctx context.Context) (p preflight.Progress, err error) {
 			p.Touched, p.Done, err = r.etcd.Progress(ctx)

@@ -34,7 +34,11 @@ func (r *run) takeOver(n config.Node) *engine.Step {
 	}
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		files, err := others(ctx, nd)
-		return len(files) == 1 && files[0] == "", err
+		if err != nil || len(files) > 1 || files[0] != "" {
+			return false, err
+		}
+		out, err := nd.Query(ctx, r.inherits("echo yes"))
+		return out == "", err
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 		files, err := others(ctx, nd)
@@ -43,13 +47,27 @@ func (r *run) takeOver(n config.Node) *engine.Step {
 		}
 		var script strings.Builder
 		for _, f := range files {
-			script.WriteString("aside " + shell.Quote(f) + "\n")
+			if f != "" {
+				script.WriteString("aside " + shell.Quote(f) + "\n")
+			}
 		}
+		conf := shell.Quote(r.driver.Paths().Kubeconfig)
+		script.WriteString(r.inherits("own " + conf + "; (umask 077; cat " +
+			shell.Quote(r.driver.Paths().Theirs) + " >" + conf + ".eggo-new); sync " + conf +
+			".eggo-new 2>/dev/null || sync; mv -f " + conf + ".eggo-new " + conf))
 		_, err = nd.Change(ctx, node.Change{Desc: event.M("change.take-over", "count", strconv.Itoa(len(files)),
 			"files", event.Clean(strings.Join(files, ", "))), Script: script.String()})
 		return err
 	})
 	return s
+}
+
+// inherits is a script that does something when the kubelet has joined under a name of the original eggo's, and not
+// under ours: ours keeps its certificate.
+func (r *run) inherits(do string) string {
+	at := r.driver.Paths()
+	return "if [ -s " + shell.Quote(at.Theirs) + " ] && [ ! -s " + shell.Quote(at.Kubeconfig) + " ]; then " + do +
+		"; fi\n"
 }
 
 // replaced are the paths of the files that a node gets.

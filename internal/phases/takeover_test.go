@@ -49,6 +49,17 @@ func TestTheOrderInWhichAnImportedClusterIsTakenOver(t *testing.T) {
 			t.Error(s.ID, "the network is somebody else's")
 		}
 	}
+	c.Eggo.Driver = config.DriverBinary // as the original eggo's
+	before = closures(phases.Deploy(env))
+	for step, needed := range map[string]string{
+		"etcd.start/m1":              "infrastructure.take-over-kubelet/w1",
+		"control-plane.apiserver/m2": "infrastructure.take-over-kubelet/m1",
+		"bootstrap.proxy/w1":         "infrastructure.take-over/w1",
+	} {
+		if !before[step][needed] {
+			t.Errorf("%s does not wait for %s: %v", step, needed, before[step] != nil)
+		}
+	}
 	c.Eggo.Imported = false
 	for _, s := range phases.Deploy(env).Steps {
 		if slices.Contains([]string{"infrastructure.take-over/w1", "infrastructure.take-over-kubelet/w1"}, s.ID) {

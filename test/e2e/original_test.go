@@ -17,11 +17,12 @@ import (
 //go:embed testdata/original.sh
 var originalScript string
 
-// byOriginal is a lab of a control plane and a worker that the original eggo may have made, with a workload: a cluster
-// of the binary driver in the layout of the original. dir is its state directory; the one of Eggo is gone.
-func byOriginal(t *testing.T) (s *stand.Stand, dir string) {
+// byOriginal is a lab whose first two nodes are a control plane and a worker that the original eggo may have made, with
+// a workload: a cluster of the binary driver in the layout of the original. dir is its state directory; the one of Eggo
+// is gone.
+func byOriginal(t *testing.T, nodes int) (s *stand.Stand, dir string) {
 	t.Helper()
-	s = newLab(t, 2)
+	s = newLab(t, nodes)
 	ctx := t.Context()
 	base, err := s.Deploy("old.yaml", "old", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
 	must(t, "deploy.yaml", err)
@@ -64,7 +65,7 @@ func byOriginal(t *testing.T) (s *stand.Stand, dir string) {
 // refused; a cleanup stops it, and its files stay.
 func TestImportOriginal(t *testing.T) {
 	full(t)
-	s, dir := byOriginal(t)
+	s, dir := byOriginal(t, 2)
 	ctx := t.Context()
 
 	s.Say("== imported, and nothing of it is restarted")
@@ -86,8 +87,8 @@ func TestImportOriginal(t *testing.T) {
 	must(t, "certificates", try(t, s, 0, "certs", "list", "--id", "old").Has("apiserver"))
 	snapshot := filepath.Join(s.Dir, "old.db")
 	must(t, "snapshot", try(t, s, 0, "etcd", "snapshot", "--id", "old", "--out", snapshot).Has(snapshot))
-	must(t, "why", try(t, s, 5, "certs", "renew", "--id", "old").Has("cannot take it over"))
-	must(t, "why", try(t, s, 5, "deploy", "--id", "old").Has("cannot take it over"))
+	must(t, "why", try(t, s, 5, "certs", "renew", "--id", "old").Has("deploy --id old"))
+	must(t, "plan", try(t, s, 0, "plan", "deploy", "--id", "old").Has("n1", "n2", "/etc/etcd/etcd.conf"))
 	same("a look at it")
 	must(t, "use after the import", s.Works(ctx, 2))
 

@@ -98,6 +98,9 @@ func (r *Balancer) Start(n config.Node) *engine.Step {
 			if back, err := r.onlyReturns(ctx, nd, svc); err != nil || back != "" {
 				return err
 			}
+			if err := r.endTheirs(ctx, nd); err != nil {
+				return err
+			}
 			return nd.Start(ctx, svc)
 		})
 	})

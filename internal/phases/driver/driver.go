@@ -78,7 +78,9 @@ type Paths struct {
 	Dir        string // the configuration
 	CA, EtcdCA string // certificates of the authorities
 	Kubeconfig string // the kubelet's own, written by it when it joins
+	Theirs     string // the same of a kubelet that the original eggo has installed
 	Bootstrap  string // the kubelet's until then, with the token
+	Kubelet    string // its configuration
 	Serving    string // what a kubelet serves with that has asked for its certificate
 	AdminConf  string
 	EtcdData   string // the directory of a member's data on a node that we have installed

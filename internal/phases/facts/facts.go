@@ -43,6 +43,7 @@ type Facts struct {
 	RecordKinds  []string
 	// KubeletDropIns are the names of drop-ins with which the kubelet of an imported node is started.
 	KubeletDropIns []string
+	CgroupFS       bool   // the kubelet of an imported node makes the cgroups of pods itself, without systemd
 	Recorded       bool   // a record of ours is on it, though it may be nobody's any more
 	CA, EtcdCA     string // sha256 of the authorities' certificates on it; "" when there is none
 	Kubelet        string // version of the kubelet that runs, v1.34.2; "" when none does
@@ -97,6 +98,8 @@ var factsScript string
 type Places struct {
 	CA, EtcdCA string            // certificates of a cluster's authorities
 	Kubeconfig string            // the kubelet's own, when it has joined
+	Theirs     string            // the same as the original eggo names it
+	Kubelet    string            // its configuration
 	Markers    map[string]string // files by which a container runtime, the key, is known to be ours
 	DropIns    string            // the name of the directories with drop-ins for the kubelet's unit
 	Space      []string          // how much room there is, beside our usual places
@@ -115,7 +118,8 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 		strings.Join(append(SpacePaths(), p.Space...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(),
 		"@ENDPOINT@", shell.Quote(endpoint), "@DROPINS@", shell.Quote(p.DropIns),
 		"@CA@", shell.Quote(p.CA), "@ETCDCA@", shell.Quote(p.EtcdCA), "@KUBECONFIG@",
-		shell.Quote(p.Kubeconfig)).Replace(factsScript + firewallScript)
+		shell.Quote(p.Kubeconfig), "@THEIRS@", shell.Quote(p.Theirs), "@KUBELET@",
+		shell.Quote(p.Kubelet)).Replace(factsScript + firewallScript)
 	out, err := n.Query(ctx, script)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,12 @@ if grep -qs '^imported' /var/lib/eggo-node/record; then
   for p in /etc/systemd/system/@DROPINS@/*.conf /run/systemd/system/@DROPINS@/*.conf /usr/local/lib/systemd/system/@DROPINS@/*.conf /usr/lib/systemd/system/@DROPINS@/*.conf; do
     if [ -f "$p" ] && grep -q -e '^ *ExecStart *=' -e '^# Written by Eggo' "$p"; then kv kubeletdropin "${p##*/}"; fi
   done
+  [ -s @THEIRS@ ] && kv joined yes
+  # whose cgroups the pods are in, as our kubelet was told or, before that, as they are
+  if [ -s @KUBELET@ ]; then c=$(sed -n 's/^cgroupDriver: *//p' @KUBELET@)
+  elif [ -d /sys/fs/cgroup/kubepods ] || [ -d /sys/fs/cgroup/memory/kubepods ]; then c=cgroupfs
+  else c=systemd; fi
+  [ "$c" = cgroupfs ] && kv cgroupfs yes
 fi
 [ -r @CA@ ] && kv ca "$(sha256sum <@CA@ | cut -d' ' -f1)"
 [ -r @ETCDCA@ ] && kv etcdca "$(sha256sum <@ETCDCA@ | cut -d' ' -f1)"

@@ -65,6 +65,7 @@ func (f *Facts) keys() map[string]func(string) {
 		"free":          f.readFree,
 		"hostname":      text(&f.Hostname),
 		"joined":        flag(&f.Joined),
+		"cgroupfs":      flag(&f.CgroupFS),
 		"kernel":        text(&f.Kernel),
 		"kubeletdropin": list(&f.KubeletDropIns),
 		"kubelet":       func(v string) { f.Kubelet = strings.TrimPrefix(v, "Kubernetes ") },

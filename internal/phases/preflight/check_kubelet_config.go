@@ -16,7 +16,7 @@ func checkKubeletConfig() Check {
 	return Check{
 		Name: "kubelet-config", Codes: []string{"preflight.kubelet-config"}, Needs: Ours,
 		Ask: func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding {
-			if !f.Imported() || !in.takesOver() || !in.deploysAll() || in.Kubelets == nil {
+			if !f.Imported() || !in.takesOver() || !in.deploysAll() || !in.Cluster.ByKubeadm() || in.Kubelets == nil {
 				return nil
 			}
 			out, err := in.Nodes.Node(n.Name).Query(ctx, kubeletScript())

@@ -18,7 +18,7 @@ func checkKubeletFlags() Check {
 	return Check{
 		Name: "kubelet-flags", Codes: []string{"preflight.kubelet-flags"}, Needs: Ours,
 		Ask: func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding {
-			if !f.Imported() || !in.takesOver() || !in.deploysAll() {
+			if !f.Imported() || !in.takesOver() || !in.deploysAll() || !in.Cluster.ByKubeadm() {
 				return nil
 			}
 			out, err := in.Nodes.Node(n.Name).Query(ctx, kubeletScript())

@@ -26,7 +26,7 @@ func checkTakeoverVersions() Check {
 		When:  func(_ *Input, n config.Node) bool { return n.Has(bundle.ControlPlane) },
 		Ask: func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding {
 			b := in.BundleFor(n, f)
-			if !f.Imported() || !in.takesOver() || !in.deploysAll() || b == nil {
+			if !f.Imported() || !in.takesOver() || !in.deploysAll() || !in.Cluster.ByKubeadm() || b == nil {
 				return nil
 			}
 			out, err := in.Nodes.Node(n.Name).Query(ctx, imagesScript)

@@ -33,6 +33,9 @@ func TestCheckOfANodeThatIsImported(t *testing.T) {
 		}, nil},
 		"it does not run": {checkImportable(), func(*facts.Facts) {
 		}, []string{"error preflight.import-idle"}},
+		"a control plane without kubelet": {checkImportable(), func(f *facts.Facts) {
+			f.Active = []string{"kube-apiserver"}
+		}, []string{"error preflight.import-no-kubelet"}},
 		"its CA is another one": {checkImportable(), func(f *facts.Facts) {
 			f.Active, f.CA = []string{"kubelet"}, "another"
 		}, []string{"error preflight.state-elsewhere"}},
@@ -40,7 +43,11 @@ func TestCheckOfANodeThatIsImported(t *testing.T) {
 		in, f := newInput(), nodestest.Good(worker)
 		in.StateDir = t.TempDir()
 		c.spoil(f)
-		if got := nodestest.Codes(findingsOf(t, in, c.check, worker, f)); !slices.Equal(got, c.want) {
+		n := worker
+		if strings.HasPrefix(name, "a control plane") {
+			n = master
+		}
+		if got := nodestest.Codes(findingsOf(t, in, c.check, n, f)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -78,7 +85,13 @@ func TestCheckOfNodesThatAreToBeTakenOver(t *testing.T) {
 		"another runtime": {manifest, func(in *Input) { in.Runtime = "docker" },
 			[]string{"error preflight.imported"}},
 		"the driver of services": {manifest, func(in *Input) { in.Cluster.Eggo.Driver = "binary" },
-			[]string{"error preflight.imported"}},
+			[]string{"warning preflight.takes-over"}},
+		"services with another runtime": {manifest, func(in *Input) {
+			in.Cluster.Eggo.Driver, in.Runtime = "binary", "isulad"
+		}, []string{"error preflight.imported"}},
+		"CoreDNS as a service": {manifest, func(in *Input) {
+			in.Cluster.Eggo.Driver, in.Cluster.DNS.Type = "binary", "binary"
+		}, []string{"error preflight.imported-dns", "warning preflight.takes-over"}},
 	} {
 		in, f := newInput(), nodestest.Good(worker)
 		f.Cluster, f.RecordKinds = "mine", []string{"imported"}
@@ -87,7 +100,12 @@ func TestCheckOfNodesThatAreToBeTakenOver(t *testing.T) {
 		in.SetFact("w1", f)
 		in.SetNode("w1", node.New(says{out: c.left}, nil))
 		c.spoil(in)
-		got := nodestest.Codes(RunOn(t.Context(), in, []Check{checkImported(), checkTakenOver()}, worker, f))
+		n := worker
+		if in.Cluster.DNS.IsBinary() {
+			n = master
+			in.SetNode(n.Name, node.New(says{out: c.left}, nil))
+		}
+		got := nodestest.Codes(RunOn(t.Context(), in, []Check{checkImported(), checkTakenOver()}, n, f))
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

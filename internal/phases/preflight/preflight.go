@@ -79,6 +79,7 @@ type Input struct {
 	MovesDNS bool                                    // the run may change how CoreDNS runs
 	Objects  func(context.Context) ([]string, error) // names of the Nodes that the cluster has before the run
 	Kubelets func(context.Context) (string, error)   // the configuration that kubeadm gives kubelets
+	Started  Started                                 // nil where components are no services
 }
 
 // Source is a bundle that nodes may need.

@@ -12,14 +12,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// proxySet are the fields of kube-proxy's configuration whose zero is not what they are by default; ours are values
+// proxyUsual are the fields of kube-proxy's configuration whose zero is not what they are by default; ours are values
 // that Eggo sets, too.
-func (t *taking) proxySet() (explicit []string, ours map[string]string) {
+func proxyUsual(pods string) (explicit []string, ours map[string]string) {
 	return []string{"conntrack.maxPerCore", "conntrack.min", "conntrack.tcpCloseWaitTimeout",
 			"conntrack.tcpEstablishedTimeout", "iptables.localhostNodePorts", "iptables.masqueradeBit",
 			"nftables.masqueradeBit", "oomScoreAdj"},
 		map[string]string{"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
-			"clientConnection.kubeconfig": "/var/lib/kube-proxy/kubeconfig.conf", "clusterCIDR": t.networks().Pods,
+			"clientConnection.kubeconfig": "/var/lib/kube-proxy/kubeconfig.conf", "clusterCIDR": pods,
 			"bindAddress": "0.0.0.0", "healthzBindAddress": "0.0.0.0:10256", "metricsBindAddress": "127.0.0.1:10249",
 			"mode": "iptables", "logging.format": "text", "logging.flushFrequency": "5000000000"}
 }
@@ -31,7 +31,7 @@ func (t *taking) proxy() {
 		t.warn("", "import.no-proxy")
 		return
 	}
-	explicit, ours := t.proxySet()
+	explicit, ours := proxyUsual(t.networks().Pods)
 	for _, f := range leaves("", c) {
 		if f.unset(explicit) || ours[f.path] == f.value || f.path == "clusterCIDR" && t.networks().Pods == "" {
 			continue

@@ -1,6 +1,7 @@
 // Package takeover understands a cluster that kubeadm has made: from what its API server says and what lies on its
 // control planes follow the deploy.yaml that describes it, the CAs and keys that the control host needs, and what of it
-// Eggo cannot keep. It asks no node and no API server, and imports no other package of phases.
+// Eggo cannot keep; and what of the services of the original eggo would be lost when ours take their places. It asks no
+// node and no API server, and imports no other package of phases.
 package takeover
 
 import (

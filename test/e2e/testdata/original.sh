@@ -24,18 +24,23 @@ move kubelet.yaml kubelet_config.yaml
 move kubelet.conf kubelet.kubeconfig
 move kube-proxy.yaml kube-proxy-config.yaml
 for u in $on; do
-	sed -e "s#^ExecStart=[^ ]*/$u\"\{0,1\}\( \|\$\)#ExecStart=/usr/bin/$u\1#" \
+	more=' --v=2'
+	if [ "$u" = etcd ]; then more=''; fi
+	sed -e "s#^ExecStart=[^ ]*/$u\"\{0,1\}\( \|\$\)#ExecStart=/usr/bin/$u$more\1#" \
 		-e 's#/etc/kubernetes/kubelet\.yaml#/etc/kubernetes/kubelet_config.yaml#' \
 		-e 's#/etc/kubernetes/kubelet\.conf#/etc/kubernetes/kubelet.kubeconfig#' \
 		-e 's#/etc/kubernetes/bootstrap-kubelet\.conf#/etc/kubernetes/kubelet-bootstrap.kubeconfig#' \
 		-e 's#/etc/kubernetes/kube-proxy\.yaml#/etc/kubernetes/kube-proxy-config.yaml#' \
+		-e 's#=NodeRestriction\("\{0,1\} \)#=NamespaceLifecycle,NodeRestriction,LimitRanger,ServiceAccount,DefaultStorageClass,ResourceQuota\1#' \
+		-e 's#^ExecStart=/usr/bin/etcd$#ExecStart=/bin/bash -c "GOMAXPROCS=$(nproc) /usr/bin/etcd"#' \
 		"/etc/systemd/system/$u.service" >"/usr/lib/systemd/system/$u.service"
-	if ! grep -q "^ExecStart=/usr/bin/$u" "/usr/lib/systemd/system/$u.service"; then
+	if ! grep -q "^ExecStart=.*/usr/bin/$u" "/usr/lib/systemd/system/$u.service"; then
 		cat "/usr/lib/systemd/system/$u.service" >&2
 		exit 1
 	fi
 	rm -f "/etc/systemd/system/$u.service"
 done
+if [ -d /var/lib/etcd ]; then chmod 700 /var/lib/etcd; fi
 for f in /etc/etcd/*; do # all settings of a member are in one file
 	if [ -f "$f" ] && [ "$f" != /etc/etcd/etcd.conf ]; then
 		cat "$f" >>/etc/etcd/etcd.conf

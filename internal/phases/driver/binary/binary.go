@@ -109,15 +109,37 @@ func (r *Binary) Paths() driver.Paths { return Paths() }
 // Paths are the same for every cluster. What reads facts asks for them before there is a driver.
 func Paths() driver.Paths {
 	return driver.Paths{Dir: kubeDir, CA: pkiDir + "/ca.crt", EtcdCA: pkiDir + "/etcd/ca.crt",
-		Kubeconfig: kubeletConf, Bootstrap: bootstrapConf, Serving: servingCert,
+		Kubeconfig: kubeletConf, Theirs: theirKubeletConf, Bootstrap: bootstrapConf, Kubelet: kubeletFile,
+		Serving:   servingCert,
 		AdminConf: adminConf, EtcdData: etcdData}
 }
 
 // EtcdData implements driver.Driver.
 func (r *Binary) EtcdData(string) string { return etcdData }
 
-// Replaces implements driver.Driver: services take the place of nobody's.
-func (r *Binary) Replaces(config.Node) ([]string, error) { return nil, nil }
+// Replaces implements driver.Driver. The original eggo has its units in /usr/lib/systemd/system and its binaries in
+// /usr/bin: ours take precedence over them, and they stay.
+func (r *Binary) Replaces(n config.Node) ([]string, error) {
+	out := r.Owns(n)
+	for _, c := range r.Components(n) {
+		s, err := r.service(c, n)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range s.Files {
+			if !slices.Contains(out, f.Path) {
+				out = append(out, f.Path)
+			}
+		}
+	}
+	if nodes.IsKubelet(n) {
+		out = append(out, kubeletConf) // it may be told another endpoint
+	}
+	if n.Has(bundle.ControlPlane) {
+		out = append(out, adminConf)
+	}
+	return out, nil
+}
 
 // KubeletFiles are the files of a node's kubelet.
 func (r *Binary) KubeletFiles(n config.Node) ([]node.File, error) {

@@ -9,7 +9,10 @@ const (
 	controllerManagerConf = kubeDir + "/controller-manager.conf"
 	schedulerConf         = kubeDir + "/scheduler.conf"
 	kubeletConf           = kubeDir + "/kubelet.conf"           // written by the kubelet when it has its certificate
+	theirKubeletConf      = kubeDir + "/kubelet.kubeconfig"     // the same of the original eggo
 	bootstrapConf         = kubeDir + "/bootstrap-kubelet.conf" // holds the token; removed when the node has joined
+	kubeletFile           = kubeDir + "/kubelet.yaml"
+	proxyFile             = kubeDir + "/kube-proxy.yaml"
 	// servingCert is what a kubelet with serverTLSBootstrap serves with, clientCert what it has joined with.
 	servingCert = "/var/lib/kubelet/pki/kubelet-server-current.pem"
 	clientCert  = "/var/lib/kubelet/pki/kubelet-client-current.pem"

@@ -220,7 +220,7 @@ func (r *Binary) proxyService(n config.Node) (node.Service, error) {
 	}
 	doc, flags := r.ProxyConfig(r.Fact(n.Name).Conntrack, map[string]any{"hostnameOverride": n.Name,
 		"clientConnection": map[string]any{"kubeconfig": kubeDir + "/kube-proxy.conf"}})
-	flags["config"] = kubeDir + "/kube-proxy.yaml"
+	flags["config"] = proxyFile
 	text, err := document(doc)
 	if err != nil {
 		return node.Service{}, err
@@ -230,7 +230,7 @@ func (r *Binary) proxyService(n config.Node) (node.Service, error) {
 	return node.Service{Unit: "kube-proxy.service", Binaries: r.Binaries(n, "kube-proxy"), Tables: true,
 		Files: []node.File{
 			layout.SecretFile(kubeDir+"/kube-proxy.conf", conf),
-			layout.RootFile(kubeDir+"/kube-proxy.yaml", text),
+			layout.RootFile(proxyFile, text),
 			layout.RootFile(layout.UnitDir+"kube-proxy.service", u.Render()),
 		}}, nil
 }
@@ -252,6 +252,12 @@ func insteadOf(names []string) []node.File {
 			[]byte(layout.WrittenByEggo+"# It takes the place of a drop-in of another installer.\n")))
 	}
 	return out
+}
+
+// kubeletFlags are those of a kubelet.
+func (r *Binary) kubeletFlags(n config.Node) map[string]string {
+	return r.Override("kubelet", map[string]string{"config": kubeletFile, "kubeconfig": kubeletConf,
+		"bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String()})
 }
 
 func (r *Binary) kubelet(n config.Node, alone bool) (node.Service, error) {
@@ -281,14 +287,16 @@ func (r *Binary) kubelet(n config.Node, alone bool) (node.Service, error) {
 		files = append(files, layout.RootFile(p+"kubelet.crt", leaf.Kubelet.Cert),
 			layout.SecretFile(p+"kubelet.key", leaf.Kubelet.Key))
 	}
+	if r.Fact(n.Name).CgroupFS { // with another driver it would end the pods of the node
+		doc["cgroupDriver"] = "cgroupfs"
+	}
 	if !r.Fact(n.Name).Cgroup2 && config.Minor(r.BundleOf(n).Manifest().Kubernetes) >= cgroup1Field {
 		doc["failCgroupV1"] = false
 	}
 	if r.StaticPods != nil && r.StaticPods(n) != "" {
 		doc["staticPodPath"] = r.StaticPods(n)
 	}
-	own := map[string]string{"config": kubeDir + "/kubelet.yaml", "kubeconfig": kubeletConf,
-		"bootstrap-kubeconfig": bootstrapConf, "hostname-override": n.Name, "node-ip": n.IP.String()}
+	own := r.kubeletFlags(n)
 	if alone { // nobody could say who may ask it
 		doc["authentication"].(map[string]any)["webhook"] = map[string]any{"enabled": false}
 		doc["authorization"] = map[string]any{"mode": "AlwaysAllow"}
@@ -303,7 +311,7 @@ func (r *Binary) kubelet(n config.Node, alone bool) (node.Service, error) {
 	}
 	u := systemd.Unit{Description: "Kubernetes kubelet", After: []string{"network-online.target", r.RuntimeUnit},
 		Wants: []string{"network-online.target", r.RuntimeUnit}, Program: r.ProgramPath(n, "kubelet"),
-		Flags: r.Override("kubelet", own)}
+		Flags: own}
 	logins, err := r.Cluster.PullLogins()
 	if err != nil {
 		return node.Service{}, err
@@ -311,7 +319,7 @@ func (r *Binary) kubelet(n config.Node, alone bool) (node.Service, error) {
 	if logins != nil {
 		files = append(files, layout.SecretFile(layout.PullLogins, logins))
 	}
-	files = append(files, layout.RootFile(kubeDir+"/kubelet.yaml", text),
+	files = append(files, layout.RootFile(kubeletFile, text),
 		layout.RootFile(layout.UnitDir+"kubelet.service", u.Render()))
 	if r.Imported(n.Name) {
 		files = append(files, insteadOf(r.Fact(n.Name).KubeletDropIns)...)

@@ -1,0 +1,39 @@
+# How the services among UNITS run that are not ours yet: "unit NAME", and of each then "arg WORD" of its command line, "env VARIABLE=VALUE"
+# of etcd's environment, "version WORD", "dropin FILE" of one that starts it in another way, "file PATH" and "conf LINE" of its configuration,
+# "sum FLAG SUM" of the keys that it reads, without what is blank.
+pids() { printf '%s\n' "$1"; tr ' ' '\n' <"/proc/$1/task/$1/children" 2>/dev/null || true; }
+for u in $UNITS; do
+  [ ! -e "$APPLIED/$u.service" ] || continue
+  printf 'unit %s\n' "$u"
+  for f in $(systemctl show -p DropInPaths --value "$u.service" 2>/dev/null || true); do
+    if [ "$u" != kubelet ] && [ -f "$f" ] && grep -q '^ *ExecStart *=' "$f"; then printf 'dropin %s\n' "$f"; fi
+  done
+  main=$(systemctl show -p MainPID --value "$u.service" 2>/dev/null || true)
+  case $main in '' | 0 | *[!0-9]*) continue ;; esac
+  p=''
+  for x in $(pids "$main"); do # a shell may have started it
+    exe=$(readlink "/proc/$x/exe" 2>/dev/null || true)
+    exe=${exe% (deleted)}
+    if [ "${exe##*/}" = "$u" ]; then p=$x; fi
+  done
+  [ -n "$p" ] && [ -r "/proc/$p/cmdline" ] || continue
+  tr '\n\0' ' \n' <"/proc/$p/cmdline" | sed 's/^/arg /'
+  # flag NAME: its value
+  flag() { tr '\n\0' ' \n' <"/proc/$p/cmdline" | sed -n -e "s/^--*$1=//p" -e "/^--*$1\$/{n;p;}" | tail -n 1; }
+  case $u in
+  etcd) tr '\n\0' ' \n' <"/proc/$p/environ" | grep '^ETCD_' | sed 's/^/env /' ;;
+  kube-apiserver)
+    for name in service-account-signing-key-file encryption-provider-config; do
+      at=$(flag $name)
+      if [ -n "$at" ] && [ -r "$at" ]; then printf 'sum %s %s\n' "$name" "$(tr -d ' \t\r\n' <"$at" | sha256sum | cut -d' ' -f1)"; fi
+    done ;;
+  kubelet | kube-proxy)
+    at=$(flag config)
+    if [ -n "$at" ] && [ -r "$at" ]; then
+      printf 'file %s\n' "$at"
+      sed 's/^/conf /' "$at"
+      echo
+    fi ;;
+  esac
+  printf 'version %s\n' "$(timeout 20 "/proc/$p/exe" --version 2>/dev/null | awk 'NR==1 {print $NF}')"
+done
