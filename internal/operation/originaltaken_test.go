@@ -14,8 +14,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
-// ofOriginal makes the simulated machines a cluster in the layout of the original eggo, which was imported.
-func ofOriginal(t *testing.T) (*fakes, Deps, heard) {
+// ofOriginal makes the simulated machines a cluster in the layout of the original eggo, which was imported. The control
+// planes that are named have no kubelet, as the original makes them.
+func ofOriginal(t *testing.T, bare ...string) (*fakes, Deps, heard) {
 	t.Helper()
 	f, d := simulate(t, phasestest.Shape{Masters: 1, Workers: 1})
 	dir := t.TempDir()
@@ -41,6 +42,10 @@ func ofOriginal(t *testing.T) (*fakes, Deps, heard) {
 		move("/etc/kubernetes/kubelet.conf", "/etc/kubernetes/kubelet.kubeconfig")
 		move("/etc/kubernetes/kubelet.yaml", "/etc/kubernetes/kubelet_config.yaml")
 		move("/etc/kubernetes/kube-proxy.yaml", "/etc/kubernetes/kube-proxy-config.yaml")
+		if slices.Contains(bare, name) {
+			unequip(t, f, n)
+			continue
+		}
 		for path, text := range map[string]string{"/etc/kubernetes/kubelet.kubeconfig": "theirs of " + name + "\n",
 			"/etc/kubernetes/kube-proxy.conf": "theirs\n"} {
 			if err := os.WriteFile(n.Path(path), []byte(text), 0o600); err != nil {
@@ -68,6 +73,61 @@ func ofOriginal(t *testing.T) (*fakes, Deps, heard) {
 	}
 	h.all = nil
 	return f, d, h
+}
+
+// unequip takes from a control plane what only nodes with a kubelet have.
+func unequip(t *testing.T, f *fakes, n *phasestest.Node) {
+	t.Helper()
+	for _, unit := range []string{"kubelet.service", "kube-proxy.service", "containerd.service"} {
+		if err := f.lab.End(n.Name(), unit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.lab.API.Remove("/api/v1/nodes/" + n.Name())
+	for _, path := range []string{"/usr/lib/systemd/system/kubelet.service", "/usr/lib/systemd/system/kube-proxy.service",
+		"/etc/kubernetes/kubelet_config.yaml", "/etc/kubernetes/kubelet.kubeconfig",
+		"/etc/kubernetes/kube-proxy-config.yaml", "/etc/kubernetes/kube-proxy.conf", "/var/lib/kubelet", "/opt/cni",
+		"/etc/cni", "/var/lib/eggo-node", "/etc/eggo", "/opt/eggo", "/usr/local/bin"} {
+		if err := os.RemoveAll(n.Path(path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A control plane of the original eggo without a kubelet is imported as it is; the first deploy gives it its runtime, a
+// kubelet and kube-proxy, and the cluster a Node.
+func TestAControlPlaneOfTheOriginalEggoGetsAKubelet(t *testing.T) {
+	f, d, h := ofOriginal(t, "m1")
+	c := request.OfCluster("sim")
+	st, err := Status(t.Context(), c, d)
+	if err != nil || !st.Healthy {
+		t.Errorf("the cluster runs: %+v %v", st, err)
+	}
+	if err := did(t, request.Deploy{Common: c}, d); err != nil {
+		for _, x := range h.findings() {
+			t.Log(x.Host, x.Severity, x.Fault.Code, x.Fault.Args)
+		}
+		t.Fatal(err)
+	}
+	for _, unit := range []string{"kubelet.service", "kube-proxy.service", "containerd.service"} {
+		if f.lab.Nodes["m1"].Runs(unit) == "" {
+			t.Errorf("m1 has no %s", unit)
+		}
+	}
+	if st, err = Status(t.Context(), c, d); err != nil || !st.Healthy {
+		t.Errorf("taken over: %+v %v", st, err)
+	}
+	h.all = nil
+	if err := did(t, request.Deploy{Common: c}, d); err != nil || len(h.changes()) > 0 {
+		t.Error("a second deploy has changed something:", err, h.changes())
+	}
+	if err := did(t, request.Cleanup{Common: c}, d); err != nil {
+		t.Fatal(err)
+	}
+	if now := trees(t, f); strings.Contains(now, "/etc/kubernetes/kubelet.conf") ||
+		strings.Contains(now, "/etc/systemd/system/kubelet.service") {
+		t.Error("files of ours have stayed")
+	}
 }
 
 // A cluster of the original eggo is taken over by a deploy: its files are kept first, its kubelets keep their

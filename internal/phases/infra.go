@@ -45,7 +45,7 @@ func (r *run) infrastructure(runtime func(config.Node) *engine.Step) []*engine.S
 			s := pk.FromRepositories(n)
 			if r.Cluster.Eggo.Imported {
 				s.When = func(context.Context) (bool, event.Msg, error) {
-					return !r.Imported(n.Name), event.M("why.imported-packages"), nil
+					return !r.Equipped(n), event.M("why.imported-packages"), nil
 				}
 			}
 			steps = append(steps, s)

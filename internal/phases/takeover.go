@@ -30,14 +30,14 @@ func (r *run) takeOver(n config.Node) *engine.Step {
 			"  if [ -e \"$p\" ] || [ -L \"$p\" ]; then\n"+
 			"    awk -F'\\t' -v p=\"$p\" '$1==\"file\" && $2==p {f=1} END {exit !f}' "+node.Dir+"/record || "+
 			"printf '%s\\n' \"$p\"\n  fi\ndone\n")
-		return strings.Split(strings.TrimSuffix(out, "\n"), "\n"), err
+		return slices.DeleteFunc(strings.Split(out, "\n"), func(f string) bool { return f == "" }), err
 	}
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		files, err := others(ctx, nd)
-		if err != nil || len(files) > 1 || files[0] != "" {
+		if err != nil || len(files) > 0 {
 			return false, err
 		}
-		out, err := nd.Query(ctx, r.inherits("echo yes"))
+		out, err := nd.Query(ctx, r.inherits("echo yes")+r.owns(n, "echo yes"))
 		return out == "", err
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
@@ -47,16 +47,18 @@ func (r *run) takeOver(n config.Node) *engine.Step {
 		}
 		var script strings.Builder
 		for _, f := range files {
-			if f != "" {
-				script.WriteString("aside " + shell.Quote(f) + "\n")
-			}
+			script.WriteString("aside " + shell.Quote(f) + "\n")
 		}
 		conf := shell.Quote(r.driver.Paths().Kubeconfig)
-		script.WriteString(r.inherits("own " + conf + "; (umask 077; cat " +
-			shell.Quote(r.driver.Paths().Theirs) + " >" + conf + ".eggo-new); sync " + conf +
-			".eggo-new 2>/dev/null || sync; mv -f " + conf + ".eggo-new " + conf))
-		_, err = nd.Change(ctx, node.Change{Desc: event.M("change.take-over", "count", strconv.Itoa(len(files)),
-			"files", event.Clean(strings.Join(files, ", "))), Script: script.String()})
+		script.WriteString(r.inherits("own "+conf+"; (umask 077; cat "+
+			shell.Quote(r.driver.Paths().Theirs)+" >"+conf+".eggo-new); sync "+conf+
+			".eggo-new 2>/dev/null || sync; mv -f "+conf+".eggo-new "+conf) + r.owns(n, "own "+conf))
+		desc := event.M("change.take-over", "count", strconv.Itoa(len(files)), "files",
+			event.Clean(strings.Join(files, ", ")))
+		if len(files) == 0 {
+			desc = event.M("change.take-over-conf", "path", r.driver.Paths().Kubeconfig)
+		}
+		_, err = nd.Change(ctx, node.Change{Desc: desc, Script: script.String()})
 		return err
 	})
 	return s
@@ -68,6 +70,16 @@ func (r *run) inherits(do string) string {
 	at := r.driver.Paths()
 	return "if [ -s " + shell.Quote(at.Theirs) + " ] && [ ! -s " + shell.Quote(at.Kubeconfig) + " ]; then " + do +
 		"; fi\n"
+}
+
+// owns is a script that does something when a node that was imported without a kubelet does not record yet that the
+// kubeconfig which its kubelet will write is ours: the directory is of others, and a cleanup removes by record.
+func (r *run) owns(n config.Node, do string) string {
+	if r.Equipped(n) || !nodes.IsKubelet(n) {
+		return ""
+	}
+	return "awk -F'\\t' -v p=" + shell.Quote(r.driver.Paths().Kubeconfig) + " '$1==\"file\" && $2==p {f=1} END {exit !f}' " +
+		node.Dir + "/record || " + do + "\n"
 }
 
 // replaced are the paths of the files that a node gets.
@@ -108,7 +120,9 @@ func (r *run) kubeletsFirst(b *plan.Builder) {
 			needs = append(needs, plan.Programs(n, group))
 		}
 		for _, s := range r.driver.Start(driver.Kubelet, n, nil).Steps(plan.PhaseInfra, "take-over-kubelet", n, needs) {
-			s.When = r.whenImported(n)
+			s.When = func(context.Context) (bool, event.Msg, error) {
+				return r.Equipped(n), event.M("why.no-kubelet"), nil
+			}
 			ids = append(ids, s.ID)
 			b.Add(s)
 		}

@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"context"
 	_ "embed"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
@@ -17,26 +19,32 @@ import (
 //go:embed testdata/original.sh
 var originalScript string
 
-// byOriginal is a lab whose first two nodes are a control plane and a worker that the original eggo may have made, with
-// a workload: a cluster of the binary driver in the layout of the original. dir is its state directory; the one of Eggo
-// is gone.
-func byOriginal(t *testing.T, nodes int) (s *stand.Stand, dir string) {
+// byOriginal is a lab with nodes that the original eggo may have made, with a workload: a cluster of the binary driver
+// in the layout of the original. Control planes that are not workers have no kubelet, as the original makes them. dir
+// is its state directory; the one of Eggo is gone.
+func byOriginal(t *testing.T, machines int, nodes ...stand.Node) (s *stand.Stand, dir string) {
 	t.Helper()
-	s = newLab(t, nodes)
+	s = newLab(t, machines)
 	ctx := t.Context()
-	base, err := s.Deploy("old.yaml", "old", []stand.Node{{Name: "n1", Roles: "mne"}, {Name: "n2", Roles: "n"}})
+	base, err := s.Deploy("old.yaml", "old", nodes)
 	must(t, "deploy.yaml", err)
 	file, err := s.Vary(base, "old-root.yaml", "eggo:\n", "eggo:\n  etcd-user: root\n")
 	must(t, "deploy.yaml", err)
 	deploy(t, s, file)
 	must(t, "workload", s.StartWorkload(ctx))
-	must(t, "use", s.Works(ctx, 2))
+	must(t, "use", s.Works(ctx, len(nodes)))
 
-	for _, n := range []string{"n1", "n2"} {
-		s.Say("%s is laid out as the original eggo does", n)
-		send(t, s, n, "sh -s", originalScript)
+	var kubelets []string
+	for _, n := range nodes {
+		s.Say("%s is laid out as the original eggo does", n.Name)
+		send(t, s, n.Name, "sh -s", originalScript)
+		if strings.Contains(n.Roles, "n") {
+			kubelets = append(kubelets, n.Name)
+		} else {
+			withoutKubelet(t, s, n.Name)
+		}
 	}
-	must(t, "use", s.Works(ctx, 2))
+	must(t, "use", s.WorksOn(ctx, kubelets...))
 
 	dir = filepath.Join(s.Dir, "etc-eggo", "old")
 	must(t, "old directory", os.RemoveAll(dir))
@@ -60,12 +68,35 @@ func byOriginal(t *testing.T, nodes int) (s *stand.Stand, dir string) {
 	return s, dir
 }
 
+// withoutKubelet takes kubelet, kube-proxy and container runtime from a control plane.
+func withoutKubelet(t *testing.T, s *stand.Stand, node string) {
+	t.Helper()
+	ctx := t.Context()
+	run := func(what, script string) {
+		t.Helper()
+		_, err := s.Lab.Run(ctx, node, script)
+		must(t, what+" of "+node, err)
+	}
+	run("kubelet", "systemctl disable -q --now kubelet kube-proxy && apt-get -y -q remove containerd runc")
+	must(t, "reboot", s.Lab.Reboot(ctx, node)) // it ends what the runtime has started
+	run("what is left", "apt-get -y -q purge containerd runc && cd /etc/kubernetes && rm -rf kubelet.kubeconfig "+
+		"kubelet_config.yaml kube-proxy-config.yaml kube-proxy.conf pki/kubelet.crt pki/kubelet.key /var/lib/kubelet "+
+		"/var/lib/containerd /etc/containerd /etc/systemd/system/containerd.service.d /opt/cni /etc/cni /var/lib/cni "+
+		"/var/log/pods /var/log/containers /usr/bin/kubelet /usr/bin/kube-proxy "+
+		"/usr/lib/systemd/system/kubelet.service /usr/lib/systemd/system/kube-proxy.service && "+
+		"systemctl daemon-reload")
+	must(t, "Node of "+node, stand.Until(ctx, 2*time.Minute, "the API server answers", func(ctx context.Context) error {
+		_, err := s.Kubectl(ctx, "delete", "node", node)
+		return err
+	}))
+}
+
 // TestImportOriginal: a cluster in the layout of the original eggo is imported from its state directory, twice, without
 // that a component is restarted or a file changes; it is looked at and backed up; what would change its nodes is
 // refused; a cleanup stops it, and its files stay.
 func TestImportOriginal(t *testing.T) {
 	full(t)
-	s, dir := byOriginal(t, 2)
+	s, dir := byOriginal(t, 2, stand.Node{Name: "n1", Roles: "mne"}, stand.Node{Name: "n2", Roles: "n"})
 	ctx := t.Context()
 
 	s.Say("== imported, and nothing of it is restarted")

@@ -43,6 +43,7 @@ type Facts struct {
 	RecordKinds  []string
 	// KubeletDropIns are the names of drop-ins with which the kubelet of an imported node is started.
 	KubeletDropIns []string
+	TheirKubelet   bool   // the kubelet of an imported node, and so its container runtime, was there before
 	CgroupFS       bool   // the kubelet of an imported node makes the cgroups of pods itself, without systemd
 	Recorded       bool   // a record of ours is on it, though it may be nobody's any more
 	CA, EtcdCA     string // sha256 of the authorities' certificates on it; "" when there is none

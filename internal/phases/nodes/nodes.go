@@ -70,6 +70,13 @@ func (r *Nodes) Imported(name string) bool {
 	return f != nil && f.Imported() && f.Cluster == r.Cluster.Name
 }
 
+// Equipped says whether others have made a machine a node and given it all below the components: its packages, its
+// container runtime and its network stay what they are. A control plane of the original eggo has no kubelet, and gets
+// all of that from us.
+func (r *Nodes) Equipped(n config.Node) bool {
+	return r.Imported(n.Name) && (!IsKubelet(n) || r.Fact(n.Name).TheirKubelet)
+}
+
 // SetFact keeps what is known of a node.
 func (r *Nodes) SetFact(name string, f *facts.Facts) {
 	r.mu.Lock()

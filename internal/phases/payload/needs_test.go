@@ -223,7 +223,7 @@ func TestEveryReasonHasAMessage(t *testing.T) {
 func TestAnImportedNodeKeepsWhatIsNotOurs(t *testing.T) {
 	r := payloadOfTwo()
 	f := nodestest.Good(nodestest.Worker())
-	f.Cluster, f.RecordKinds = "mine", []string{"imported"}
+	f.Cluster, f.RecordKinds, f.TheirKubelet = "mine", []string{"imported"}, true
 	r.SetFact("w1", f)
 	r.Cluster.Eggo.Imported = true
 	m := nodestest.Manifest()
@@ -240,6 +240,10 @@ func TestAnImportedNodeKeepsWhatIsNotOurs(t *testing.T) {
 	}
 	r.Cluster.Addons = []config.Addon{{Filename: "metrics.yaml"}}
 	if got := r.AddonFiles(m); !slices.Equal(got, []string{"metrics.yaml"}) {
+		t.Error(got)
+	}
+	f.TheirKubelet = false // a control plane of the original eggo gets all of it
+	if got := files(r.Members(nodestest.Worker(), m)); len(got) != 4 || len(r.Packages(nodestest.Worker(), m)) == 0 {
 		t.Error(got)
 	}
 	f.RecordKinds = []string{"unit"} // one that has joined later

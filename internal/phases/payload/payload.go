@@ -48,12 +48,12 @@ func wants(n config.Node, roles []bundle.Role) bool {
 func (r *Payload) Members(n config.Node, m *bundle.Manifest) []Placed {
 	var out []Placed
 	there := map[string]bool{}
-	imported := r.Imported(n.Name)
+	equipped := r.Equipped(n)
 	add := func(mem bundle.Member, dst string, use nodepath.Use) {
 		if dst == layout.CNIBinDir {
 			dst = r.CNIDir()
 		}
-		if imported && use != nodepath.Listed && (dst == r.CNIDir() || mem.Kind == bundle.Binary &&
+		if equipped && use != nodepath.Listed && (dst == r.CNIDir() || mem.Kind == bundle.Binary &&
 			config.OfRuntime(path.Base(mem.Path))) {
 			return // the container runtime and the network of the node stay what they are
 		}
@@ -106,7 +106,7 @@ func (r *Payload) Binaries(n config.Node, names ...string) []node.Binary {
 // Packages are the names that the node's package manager is asked for.
 func (r *Payload) Packages(n config.Node, m *bundle.Manifest) []string {
 	var out []string
-	if r.Imported(n.Name) { // it has what it needs, from wherever that came
+	if r.Equipped(n) { // it has what it needs, from wherever that came
 		return nil
 	}
 	add := func(name string) {

@@ -224,7 +224,7 @@ func TestTheRuntimeOfAnImportedNode(t *testing.T) {
 	r.SetBundle("amd64", nodestest.Box{Is: m})
 	for _, n := range r.Cluster.Nodes {
 		f := nodestest.Good(n)
-		f.Cluster, f.RecordKinds = r.Cluster.Name, []string{"imported"}
+		f.Cluster, f.RecordKinds, f.TheirKubelet = r.Cluster.Name, []string{"imported"}, true
 		r.SetFact(n.Name, f)
 	}
 	if got := nodestest.Codes(allFindings(t, r, checkRuntime())); len(got) > 0 {

@@ -18,7 +18,8 @@ func checkImportable() Check {
 		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
 			if n.Has(bundle.ControlPlane) && !n.Has(bundle.Worker) && !in.Cluster.ByKubeadm() &&
 				!slices.Contains(f.Active, "kubelet") {
-				return one(event.Error, n, "preflight.import-no-kubelet")
+				return append(one(event.Warning, n, "preflight.import-no-kubelet"),
+					authorityFindings(in, n, f, false)...)
 			}
 			if nodes.IsKubelet(n) && !slices.Contains(f.Active, "kubelet") {
 				return one(event.Error, n, "preflight.import-idle")

@@ -29,7 +29,7 @@ func checkRuntime() Check {
 				if b := in.BundleOf(n); n.Arch != m.Arch || b != nil && b.Manifest() != m { // another bundle's machine
 					continue
 				}
-				if in.Imported(n.Name) { // it keeps the runtime that it has
+				if in.Equipped(n) { // it keeps the runtime that it has
 					continue
 				}
 				own := config.RuntimeProgram(in.Runtime)

@@ -39,6 +39,9 @@ func checkServices() Check {
 			}
 			var found []event.Finding
 			for _, s := range takeover.Services(out) {
+				if !in.Equipped(n) && slices.Contains([]string{"kubelet", "kube-proxy"}, s.Name) {
+					continue // it will be the first
+				}
 				unit, err := nd.Unit(ctx, s.Name+".service")
 				if err != nil {
 					return as(n.Name, err)

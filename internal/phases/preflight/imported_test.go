@@ -35,7 +35,7 @@ func TestCheckOfANodeThatIsImported(t *testing.T) {
 		}, []string{"error preflight.import-idle"}},
 		"a control plane without kubelet": {checkImportable(), func(f *facts.Facts) {
 			f.Active = []string{"kube-apiserver"}
-		}, []string{"error preflight.import-no-kubelet"}},
+		}, []string{"warning preflight.import-no-kubelet"}},
 		"its CA is another one": {checkImportable(), func(f *facts.Facts) {
 			f.Active, f.CA = []string{"kubelet"}, "another"
 		}, []string{"error preflight.state-elsewhere"}},

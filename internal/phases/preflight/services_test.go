@@ -49,6 +49,8 @@ func TestServicesThatAreToBeTakenOver(t *testing.T) {
 			"maxPods: 8"},
 		"it does not run": {own, "state=failed enabled=enabled applied=\nunit kube-scheduler\n", nil,
 			[]string{"error preflight.service-stopped"}, ""},
+		"the first kubelet of a control plane": {own, "state=failed enabled=enabled applied=\nunit kubelet\n" +
+			"unit kube-proxy\n", func(in *Input) { in.Fact(nodestest.Master().Name).TheirKubelet = false }, nil, ""},
 		"a drop-in that starts it": {"unit kube-scheduler\n", "unit kube-scheduler\ndropin /etc/x.conf\n",
 			nil, []string{"error preflight.service-dropin"}, "/etc/x.conf"},
 		"data elsewhere": {"/var/lib/etcd/default.etcd", "/data", nil, []string{"error preflight.service-data"},

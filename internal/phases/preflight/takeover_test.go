@@ -17,7 +17,7 @@ import (
 func takingOver(t *testing.T, c Check, n config.Node, out string, spoil func(in *Input)) []event.Finding {
 	t.Helper()
 	in, f := newInput(), nodestest.Good(n)
-	f.Cluster, f.RecordKinds = "mine", []string{"imported"}
+	f.Cluster, f.RecordKinds, f.TheirKubelet = "mine", []string{"imported"}, true
 	in.Cluster.Eggo.Imported, in.Cluster.Eggo.Driver, in.Runtime = true, "kubeadm", "containerd"
 	in.SetFact(n.Name, f)
 	in.SetNode(n.Name, node.New(says{out: out}, nil))

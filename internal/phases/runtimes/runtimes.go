@@ -146,7 +146,7 @@ func (r *Runtimes) Start(n config.Node) *engine.Step {
 	s.Retry = engine.Retry{Tries: 2, Delay: 2 * time.Second}
 	s.Timeout = rolling.Timeout
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
-		if r.Imported(n.Name) { // it stays as it is
+		if r.Equipped(n) { // it stays as it is
 			return true, nil
 		}
 		if missing, _, err := r.unlinked(ctx, n, nd); err != nil || len(missing) > 0 {

@@ -157,10 +157,10 @@ func (r *Gatherer) askCluster(ctx context.Context, s *Status) {
 		return
 	}
 	for i, n := range r.Cluster.Nodes {
-		if !nodes.IsKubelet(n) {
+		st := &s.Nodes[i]
+		if !nodes.IsKubelet(n) || st.bare {
 			continue
 		}
-		st := &s.Nodes[i]
 		at := slices.IndexFunc(list.Items, func(o corev1.Node) bool { return o.Name == n.Name })
 		if at < 0 {
 			s.Drift = append(s.Drift, event.M("drift.absent", "node", n.Name))

@@ -60,6 +60,7 @@ type Node struct {
 	Certificates []Certificate `json:"certificates"`
 
 	balancer string      // the servers in the load balancer's configuration, as it has them
+	bare     bool        // imported without a kubelet, and has none yet
 	edited   [][2]string // components, and files of theirs that are not what they were started with
 }
 
@@ -160,6 +161,9 @@ func (r *Gatherer) script(n config.Node) string {
 	if len(units) > 0 {
 		script = systemd.StatusScript(units...) + script
 	}
+	if n.Has(bundle.ControlPlane) {
+		script += bareScript
+	}
 	return script
 }
 
@@ -179,6 +183,7 @@ func (r *Gatherer) node(ctx context.Context, n config.Node) Node {
 		if out, err = nd.Query(ctx, r.script(n)); err == nil {
 			st.Reached = true
 			st.parse(out)
+			r.bare(&st)
 		}
 	}
 	if err != nil {
@@ -187,6 +192,22 @@ func (r *Gatherer) node(ctx context.Context, n config.Node) Node {
 	}
 	r.SetNode(n.Name, nd)
 	return st
+}
+
+// bareScript says that a node was imported without a kubelet, as control planes of the original eggo are, and that no
+// deploy has given it one since.
+const bareScript = `awk -F'\t' '$1=="imported" {i=1} $1=="unit" && $2=="kubelet.service" {k=1} ` +
+	`END {if (i && !k) print "bare=yes"}' ` + node.Dir + "/record 2>/dev/null || true\n"
+
+// bare forgets what a bare node cannot have.
+func (r *Gatherer) bare(st *Node) {
+	if !st.bare {
+		return
+	}
+	none := append(r.Runtime.Units(), string(driver.Kubelet)+".service", string(driver.Proxy)+".service")
+	st.Components = slices.DeleteFunc(st.Components, func(c Component) bool {
+		return c.State != "active" && slices.Contains(none, c.Name+".service")
+	})
 }
 
 func (st *Node) parse(out string) {
@@ -200,6 +221,8 @@ func (st *Node) parse(out string) {
 			st.parseVersion(kind, rest)
 		case "balancer":
 			st.balancer += rest + "\n"
+		case "bare":
+			st.bare = true
 		case "edited":
 			st.edited = append(st.edited, [2]string{event.Clean(name), event.Clean(value)})
 		case "cert":

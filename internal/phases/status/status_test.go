@@ -37,6 +37,20 @@ func TestUnitsThatStatusAsksFor(t *testing.T) {
 	}
 }
 
+// A control plane that was imported without a kubelet lacks nothing: only what it has is shown.
+func TestAControlPlaneWithoutAKubelet(t *testing.T) {
+	p := &payload.Payload{Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{}}, facts.Places{})}
+	r := Gatherer{Runtime: (&runtimes.Runtimes{Payload: p}).Runtime()}
+	const out = "unit=containerd inactive\nunit=kube-scheduler failed\nunit=kubelet inactive\nunit=kube-proxy inactive\n"
+	for more, want := range map[string]int{"": 4, "bare=yes\n": 1} {
+		var st Node
+		st.parse(out + more)
+		if r.bare(&st); len(st.Components) != want || want == 1 && st.Components[0].Name != "kube-scheduler" {
+			t.Errorf("%q: %+v", more, st.Components)
+		}
+	}
+}
+
 func TestWhatANodeSaysOfItself(t *testing.T) {
 	var st Node
 	st.parse("unit=etcd active\nruns=etcd /opt/eggo/0123456789ab/bin/etcd (deleted)\nunit=kubelet failed\n" +
