@@ -84,8 +84,9 @@ func unequip(t *testing.T, f *fakes, n *phasestest.Node) {
 		}
 	}
 	f.lab.API.Remove("/api/v1/nodes/" + n.Name())
-	for _, path := range []string{"/usr/lib/systemd/system/kubelet.service", "/usr/lib/systemd/system/kube-proxy.service",
-		"/etc/kubernetes/kubelet_config.yaml", "/etc/kubernetes/kubelet.kubeconfig",
+	for _, path := range []string{"/usr/lib/systemd/system/kubelet.service",
+		"/usr/lib/systemd/system/kube-proxy.service", "/etc/kubernetes/kubelet_config.yaml",
+		"/etc/kubernetes/kubelet.kubeconfig",
 		"/etc/kubernetes/kube-proxy-config.yaml", "/etc/kubernetes/kube-proxy.conf", "/var/lib/kubelet", "/opt/cni",
 		"/etc/cni", "/var/lib/eggo-node", "/etc/eggo", "/opt/eggo", "/usr/local/bin"} {
 		if err := os.RemoveAll(n.Path(path)); err != nil {

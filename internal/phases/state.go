@@ -66,7 +66,7 @@ func newRun(env Env) *run {
 	at := binary.Paths()
 	n := nodes.New(e, facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig,
 		Theirs: at.Theirs, Kubelet: at.Kubelet,
-		Markers: layout.RuntimeMarkers(), DropIns: binary.Units(driver.Kubelet)[0] + ".d",
+		Markers: layout.RuntimeMarkers(), Unit: binary.Units(driver.Kubelet)[0],
 		Space: []string{at.EtcdData}})
 	former := penv.ReadFormer(e)
 	n.SetFormer(former)

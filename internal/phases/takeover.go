@@ -78,8 +78,8 @@ func (r *run) owns(n config.Node, do string) string {
 	if r.Equipped(n) || !nodes.IsKubelet(n) {
 		return ""
 	}
-	return "awk -F'\\t' -v p=" + shell.Quote(r.driver.Paths().Kubeconfig) + " '$1==\"file\" && $2==p {f=1} END {exit !f}' " +
-		node.Dir + "/record || " + do + "\n"
+	return "awk -F'\\t' -v p=" + shell.Quote(r.driver.Paths().Kubeconfig) +
+		" '$1==\"file\" && $2==p {f=1} END {exit !f}' " + node.Dir + "/record || " + do + "\n"
 }
 
 // replaced are the paths of the files that a node gets.

@@ -8,10 +8,9 @@ import (
 )
 
 // TestImportOriginalTakenOver: a cluster in the layout of the original eggo is taken over by a deploy, while a client
-// asks a Service twice a second; a flag that its deploy.yaml does not have refuses that before. Its control plane has no
-// kubelet before, and gets one. Then a worker joins,
-// certificates are renewed, a worker of the original leaves and gets its files back, the cluster is upgraded to the
-// next minor version, and all is removed.
+// asks a Service twice a second; a flag that its deploy.yaml does not have refuses that before. Its control plane has
+// no kubelet before, and gets one. Then a worker joins, certificates are renewed, a worker of the original leaves and
+// gets its files back, the cluster is upgraded to the next minor version, and all is removed.
 func TestImportOriginalTakenOver(t *testing.T) {
 	full(t)
 	s, dir := byOriginal(t, 4, stand.Node{Name: "n1", Roles: "me"}, stand.Node{Name: "n2", Roles: "n"},

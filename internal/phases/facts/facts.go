@@ -43,12 +43,13 @@ type Facts struct {
 	RecordKinds  []string
 	// KubeletDropIns are the names of drop-ins with which the kubelet of an imported node is started.
 	KubeletDropIns []string
-	TheirKubelet   bool   // the kubelet of an imported node, and so its container runtime, was there before
-	CgroupFS       bool   // the kubelet of an imported node makes the cgroups of pods itself, without systemd
-	Recorded       bool   // a record of ours is on it, though it may be nobody's any more
-	CA, EtcdCA     string // sha256 of the authorities' certificates on it; "" when there is none
-	Kubelet        string // version of the kubelet that runs, v1.34.2; "" when none does
-	Joined         bool   // the kubelet has its own certificate
+	TheirUnits     []string // those that ran on an imported node before
+	TheirKubelet   bool     // the kubelet was among them, and so there was a container runtime
+	CgroupFS       bool     // the kubelet of an imported node makes the cgroups of pods itself, without systemd
+	Recorded       bool     // a record of ours is on it, though it may be nobody's any more
+	CA, EtcdCA     string   // sha256 of the authorities' certificates on it; "" when there is none
+	Kubelet        string   // version of the kubelet that runs, v1.34.2; "" when none does
+	Joined         bool     // the kubelet has its own certificate
 	Active         []string
 	Present        []string // paths of another installation
 	Free           map[string]FreeSpace
@@ -102,7 +103,7 @@ type Places struct {
 	Theirs     string            // the same as the original eggo names it
 	Kubelet    string            // its configuration
 	Markers    map[string]string // files by which a container runtime, the key, is known to be ours
-	DropIns    string            // the name of the directories with drop-ins for the kubelet's unit
+	Unit       string            // the kubelet's unit
 	Space      []string          // how much room there is, beside our usual places
 }
 
@@ -117,7 +118,7 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 	sort.Strings(marks)
 	script := strings.NewReplacer("@MARKERS@", strings.Join(marks, " "), "@PATHS@",
 		strings.Join(append(SpacePaths(), p.Space...), " "), "@IP@", ip.String(), "@SERVICE@", service.String(),
-		"@ENDPOINT@", shell.Quote(endpoint), "@DROPINS@", shell.Quote(p.DropIns),
+		"@ENDPOINT@", shell.Quote(endpoint), "@DROPINS@", shell.Quote(p.Unit+".d"),
 		"@CA@", shell.Quote(p.CA), "@ETCDCA@", shell.Quote(p.EtcdCA), "@KUBECONFIG@",
 		shell.Quote(p.Kubeconfig), "@THEIRS@", shell.Quote(p.Theirs), "@KUBELET@",
 		shell.Quote(p.Kubelet)).Replace(factsScript + firewallScript)
@@ -126,6 +127,7 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 		return nil, err
 	}
 	f := Parse(out)
+	f.TheirKubelet = slices.Contains(f.TheirUnits, p.Unit)
 	// The clock is asked alone, so that the round trip that bounds its error is short.
 	before := now()
 	out, err = n.Query(ctx, "date +%s.%N")

@@ -36,8 +36,7 @@ if grep -qs '^imported' /var/lib/eggo-node/record; then
   for p in /etc/systemd/system/@DROPINS@/*.conf /run/systemd/system/@DROPINS@/*.conf /usr/local/lib/systemd/system/@DROPINS@/*.conf /usr/lib/systemd/system/@DROPINS@/*.conf; do
     if [ -f "$p" ] && grep -q -e '^ *ExecStart *=' -e '^# Written by Eggo' "$p"; then kv kubeletdropin "${p##*/}"; fi
   done
-  # a control plane of the original eggo has none
-  awk -F'\t' '$1=="unit" && $2=="kubelet.service" && $3=="imported" {print "theirkubelet=yes"; exit}' /var/lib/eggo-node/record
+  awk -F'\t' '$1=="unit" && $3=="imported" {print "theirunit=" $2}' /var/lib/eggo-node/record
   [ -s @THEIRS@ ] && kv joined yes
   # whose cgroups the pods are in, as our kubelet was told or, before that, as they are
   if [ -s @KUBELET@ ]; then c=$(sed -n 's/^cgroupDriver: *//p' @KUBELET@)

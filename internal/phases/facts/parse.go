@@ -66,7 +66,7 @@ func (f *Facts) keys() map[string]func(string) {
 		"hostname":      text(&f.Hostname),
 		"joined":        flag(&f.Joined),
 		"cgroupfs":      flag(&f.CgroupFS),
-		"theirkubelet":  flag(&f.TheirKubelet),
+		"theirunit":     list(&f.TheirUnits),
 		"kernel":        text(&f.Kernel),
 		"kubeletdropin": list(&f.KubeletDropIns),
 		"kubelet":       func(v string) { f.Kubelet = strings.TrimPrefix(v, "Kubernetes ") },

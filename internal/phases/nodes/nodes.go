@@ -77,6 +77,9 @@ func (r *Nodes) Equipped(n config.Node) bool {
 	return r.Imported(n.Name) && (!IsKubelet(n) || r.Fact(n.Name).TheirKubelet)
 }
 
+// KubeletUnit is the unit of every kubelet.
+func (r *Nodes) KubeletUnit() string { return r.places.Unit }
+
 // SetFact keeps what is known of a node.
 func (r *Nodes) SetFact(name string, f *facts.Facts) {
 	r.mu.Lock()

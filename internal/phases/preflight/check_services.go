@@ -39,8 +39,8 @@ func checkServices() Check {
 			}
 			var found []event.Finding
 			for _, s := range takeover.Services(out) {
-				if !in.Equipped(n) && slices.Contains([]string{"kubelet", "kube-proxy"}, s.Name) {
-					continue // it will be the first
+				if !in.Equipped(n) && !slices.Contains(f.TheirUnits, s.Name+".service") {
+					continue // ours will be the first
 				}
 				unit, err := nd.Unit(ctx, s.Name+".service")
 				if err != nil {

@@ -50,7 +50,15 @@ func TestServicesThatAreToBeTakenOver(t *testing.T) {
 		"it does not run": {own, "state=failed enabled=enabled applied=\nunit kube-scheduler\n", nil,
 			[]string{"error preflight.service-stopped"}, ""},
 		"the first kubelet of a control plane": {own, "state=failed enabled=enabled applied=\nunit kubelet\n" +
-			"unit kube-proxy\n", func(in *Input) { in.Fact(nodestest.Master().Name).TheirKubelet = false }, nil, ""},
+			"unit kube-proxy\n", func(in *Input) {
+			f := in.Fact(nodestest.Master().Name)
+			f.TheirKubelet, f.TheirUnits = false, []string{"kube-scheduler.service"}
+		}, nil, ""},
+		"a control plane without a kubelet that stands": {own, "state=failed enabled=enabled applied=\n" +
+			"unit kube-scheduler\n", func(in *Input) {
+			f := in.Fact(nodestest.Master().Name)
+			f.TheirKubelet, f.TheirUnits = false, []string{"kube-scheduler.service"}
+		}, []string{"error preflight.service-stopped"}, ""},
 		"a drop-in that starts it": {"unit kube-scheduler\n", "unit kube-scheduler\ndropin /etc/x.conf\n",
 			nil, []string{"error preflight.service-dropin"}, "/etc/x.conf"},
 		"data elsewhere": {"/var/lib/etcd/default.etcd", "/data", nil, []string{"error preflight.service-data"},

@@ -23,6 +23,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // The bounds of a status: what does not answer by then counts as not answering.
@@ -162,7 +163,7 @@ func (r *Gatherer) script(n config.Node) string {
 		script = systemd.StatusScript(units...) + script
 	}
 	if n.Has(bundle.ControlPlane) {
-		script += bareScript
+		script += "UNIT=" + shell.Quote(r.KubeletUnit()) + "\n" + bareScript
 	}
 	return script
 }
@@ -196,7 +197,7 @@ func (r *Gatherer) node(ctx context.Context, n config.Node) Node {
 
 // bareScript says that a node was imported without a kubelet, as control planes of the original eggo are, and that no
 // deploy has given it one since.
-const bareScript = `awk -F'\t' '$1=="imported" {i=1} $1=="unit" && $2=="kubelet.service" {k=1} ` +
+const bareScript = `awk -F'\t' -v u="$UNIT" '$1=="imported" {i=1} $1=="unit" && $2==u {k=1} ` +
 	`END {if (i && !k) print "bare=yes"}' ` + node.Dir + "/record 2>/dev/null || true\n"
 
 // bare forgets what a bare node cannot have.
@@ -204,7 +205,7 @@ func (r *Gatherer) bare(st *Node) {
 	if !st.bare {
 		return
 	}
-	none := append(r.Runtime.Units(), string(driver.Kubelet)+".service", string(driver.Proxy)+".service")
+	none := append(r.Runtime.Units(), r.KubeletUnit(), string(driver.Proxy)+".service")
 	st.Components = slices.DeleteFunc(st.Components, func(c Component) bool {
 		return c.State != "active" && slices.Contains(none, c.Name+".service")
 	})

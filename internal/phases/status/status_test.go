@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
@@ -26,7 +27,8 @@ func TestUnitsThatStatusAsksFor(t *testing.T) {
 	for runtime, want := range map[string]string{"containerd": "containerd.service",
 		"docker": "docker.service cri-dockerd.service", "isulad": "isulad.service"} {
 		p := &payload.Payload{Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{Runtime: runtime}}, facts.Places{})}
-		r := Gatherer{Driver: says{}, Runtime: (&runtimes.Runtimes{Payload: p}).Runtime()}
+		r := Gatherer{Driver: says{}, Runtime: (&runtimes.Runtimes{Payload: p}).Runtime(),
+			Clients: &clients.Clients{Nodes: p.Nodes}}
 		if got := r.script(worker); !strings.Contains(got, "u='"+want+"'") || !strings.Contains(got, "of the driver") ||
 			strings.Contains(got, "eggo-lb.service") {
 			t.Errorf("%s: %s", runtime, got)
@@ -39,9 +41,11 @@ func TestUnitsThatStatusAsksFor(t *testing.T) {
 
 // A control plane that was imported without a kubelet lacks nothing: only what it has is shown.
 func TestAControlPlaneWithoutAKubelet(t *testing.T) {
-	p := &payload.Payload{Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{}}, facts.Places{})}
-	r := Gatherer{Runtime: (&runtimes.Runtimes{Payload: p}).Runtime()}
-	const out = "unit=containerd inactive\nunit=kube-scheduler failed\nunit=kubelet inactive\nunit=kube-proxy inactive\n"
+	p := &payload.Payload{Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{}},
+		facts.Places{Unit: "kubelet.service"})}
+	r := Gatherer{Runtime: (&runtimes.Runtimes{Payload: p}).Runtime(), Clients: &clients.Clients{Nodes: p.Nodes}}
+	const out = "unit=containerd inactive\nunit=kube-scheduler failed\nunit=kubelet inactive\n" +
+		"unit=kube-proxy inactive\n"
 	for more, want := range map[string]int{"": 4, "bare=yes\n": 1} {
 		var st Node
 		st.parse(out + more)
