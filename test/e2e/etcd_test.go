@@ -64,7 +64,7 @@ func snapshotAndRestore(t *testing.T, s *stand.Stand, file, cluster string, memb
 	kubectl("get", "configmap", "second")
 
 	s.Say("== restore, while a client asks the Service twice a second")
-	watch := watchService(t, s, fmt.Sprintf("n%d", min(kubelets, 2)))
+	watch := watchService(t, s, fmt.Sprintf("n%d", min(kubelets, 2)), "n1")
 	try(t, s, 0, "etcd", "restore", snapshot, "-f", file, "--yes")
 	asked, failed := watch()
 	s.Say("the Service was asked %d times meanwhile, %d times in vain", asked, failed)
@@ -92,11 +92,11 @@ func snapshotAndRestore(t *testing.T, s *stand.Stand, file, cluster string, memb
 	noChange(t, s.State(), cluster)
 }
 
-// watchService asks the workload's Service from a node through the NodePort of n1, twice a second until the function
+// watchService asks the workload's Service from a node through the NodePort of another, twice a second until the function
 // that it returns is called, which says how often it asked and how often in vain.
-func watchService(t *testing.T, s *stand.Stand, from string) func() (asked, failed int) {
+func watchService(t *testing.T, s *stand.Stand, from, through string) func() (asked, failed int) {
 	t.Helper()
-	ip, err := s.Lab.Address("n1")
+	ip, err := s.Lab.Address(through)
 	must(t, "address", err)
 	ctx, stop := context.WithCancel(t.Context())
 	c := s.Lab.SSH(ctx, from,

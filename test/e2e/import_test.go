@@ -234,7 +234,7 @@ func TestImportTakenOver(t *testing.T) {
 
 	s.Say("== taken over")
 	must(t, "plan", try(t, s, 0, "plan", "deploy", "--id", "taken").Has("n1", "n4", "10-kubeadm.conf"))
-	watch := watchService(t, s, "n2")
+	watch := watchService(t, s, "n2", "n1")
 	try(t, s, 0, "deploy", "--id", "taken")
 	asked, failed := watch()
 	s.Say("the Service was asked %d times meanwhile, %d times in vain", asked, failed)

@@ -49,7 +49,7 @@ func importVersion(t *testing.T, version string) {
 	must(t, "status", try(t, s, 0, "status", "--id", "taken").Has("n1", "n2", version))
 
 	s.Say("== taken over")
-	watch := watchService(t, s, "n2")
+	watch := watchService(t, s, "n2", "n1")
 	try(t, s, 0, "deploy", "--id", "taken")
 	asked, failed := watch()
 	s.Say("the Service was asked %d times meanwhile, %d times in vain", asked, failed)

@@ -48,7 +48,7 @@ func TestImportOriginalTakenOver(t *testing.T) {
 		"{.status.containerStatuses[*].restartCount},{end}"
 	before, err := s.Kubectl(ctx, strings.Fields(pods)...)
 	must(t, "pods", err)
-	watch := watchService(t, s, "n2")
+	watch := watchService(t, s, "n2", "n3") // n1 has no kube-proxy
 	try(t, s, 0, "deploy", "--id", "old")
 	asked, failed := watch()
 	s.Say("the Service was asked %d times meanwhile, %d times in vain", asked, failed)
