@@ -9,12 +9,13 @@ import (
 
 // TestImportOriginalTakenOver: a cluster in the layout of the original eggo is taken over by a deploy, while a client
 // asks a Service twice a second; a flag that its deploy.yaml does not have refuses that before. Its control plane has
-// no kubelet before, and gets one. Then a worker joins, certificates are renewed, a worker of the original leaves and
-// gets its files back, the cluster is upgraded to the next minor version, and all is removed.
+// no kubelet before, and gets one; its load balancer is replaced. Then a worker joins, certificates are renewed, a
+// worker of the original leaves and gets its files back, the cluster is upgraded to the next minor version, and all is
+// removed.
 func TestImportOriginalTakenOver(t *testing.T) {
 	full(t)
 	s, dir := byOriginal(t, 4, stand.Node{Name: "n1", Roles: "me"}, stand.Node{Name: "n2", Roles: "n"},
-		stand.Node{Name: "n3", Roles: "n"})
+		stand.Node{Name: "n3", Roles: "nl"})
 	ctx := t.Context()
 	sum := func(node string) string {
 		t.Helper()
@@ -75,6 +76,11 @@ func TestImportOriginalTakenOver(t *testing.T) {
 	if err != nil || out != "/var/lib/etcd/default.etcd/member\netcd\n1\n" {
 		t.Errorf("etcd: %q %v", out, err)
 	}
+	out, err = s.Lab.Run(ctx, "n3", "systemctl is-active eggo-lb; systemctl is-active nginx || true; "+
+		"systemctl is-enabled nginx || true; ls /etc/kubernetes/kube-nginx.conf")
+	if err != nil || out != "active\ninactive\ndisabled\n/etc/kubernetes/kube-nginx.conf\n" {
+		t.Errorf("load balancer: %q %v", out, err)
+	}
 	try(t, s, 0, "deploy", "--id", "old")
 	noChange(t, s.State(), "old")
 	try(t, s, 0, "status", "--id", "old")
@@ -98,7 +104,7 @@ func TestImportOriginalTakenOver(t *testing.T) {
 
 	s.Say("== to the next minor version")
 	u := &upgraded{Stand: s, t: t, cluster: "old", nodes: []stand.Node{{Name: "n1", Roles: "me"},
-		{Name: "n3", Roles: "n"}, {Name: "n4", Roles: "n"}}}
+		{Name: "n3", Roles: "nl"}, {Name: "n4", Roles: "n"}}}
 	newer := u.packed(minorAfter)
 	u.to(0, newer, "--soak", "5s")
 	u.allRun(minorAfter)

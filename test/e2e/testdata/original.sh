@@ -48,6 +48,27 @@ for f in /etc/etcd/*; do # all settings of a member are in one file
 	fi
 done
 
+if [ -e /etc/systemd/system/eggo-lb.service ]; then # its nginx is that of the distribution, with a unit and a configuration of its own
+	systemctl disable -q --now eggo-lb
+	rm -f /etc/systemd/system/eggo-lb.service /etc/systemd/system/nginx.service
+	sed 's#/run/eggo-lb/nginx.pid#/run/nginx.pid#' /etc/eggo/nginx-lb.conf >kube-nginx.conf
+	cat >/usr/lib/systemd/system/nginx.service <<-'END'
+		[Unit]
+		Description=The nginx HTTP and reverse proxy server
+		After=network-online.target remote-fs.target nss-lookup.target
+		[Service]
+		Type=forking
+		PIDFile=/run/nginx.pid
+		ExecStartPre=/usr/sbin/nginx -c /etc/kubernetes/kube-nginx.conf -t
+		ExecStart=/usr/sbin/nginx -c /etc/kubernetes/kube-nginx.conf
+		KillMode=process
+		[Install]
+		WantedBy=multi-user.target
+	END
+	systemctl daemon-reload
+	systemctl enable -q --now nginx
+fi
+
 mkdir -p /etc/containerd
 mv /etc/eggo/containerd.toml /etc/containerd/config.toml
 rm -f /etc/systemd/system/containerd.service.d/10-eggo.conf
