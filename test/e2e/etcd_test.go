@@ -92,8 +92,8 @@ func snapshotAndRestore(t *testing.T, s *stand.Stand, file, cluster string, memb
 	noChange(t, s.State(), cluster)
 }
 
-// watchService asks the workload's Service from a node through the NodePort of another, twice a second until the function
-// that it returns is called, which says how often it asked and how often in vain.
+// watchService asks the workload's Service from a node through the NodePort of another, twice a second until the
+// function that it returns is called, which says how often it asked and how often in vain.
 func watchService(t *testing.T, s *stand.Stand, from, through string) func() (asked, failed int) {
 	t.Helper()
 	ip, err := s.Lab.Address(through)
