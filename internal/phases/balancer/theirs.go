@@ -7,11 +7,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
-// The load balancer of the original eggo: the name of its configuration, and the unit that starts nginx with it, in the
-// place of the distribution's.
+// TheirUnit starts nginx as the load balancer of the original eggo, in the place of the distribution's unit; theirConf
+// is the name of its configuration.
 const (
+	TheirUnit = "nginx.service"
 	theirConf = "kube-nginx.conf"
-	theirUnit = "nginx.service"
 )
 
 // endTheirs stops the load balancer of the original eggo on a node that was imported, for ours listens on its port. An
@@ -20,16 +20,16 @@ func (r *Balancer) endTheirs(ctx context.Context, nd *node.Node) error {
 	if !r.Imported(nd.Name()) {
 		return nil
 	}
-	unit, err := nd.Unit(ctx, theirUnit)
+	unit, err := nd.Unit(ctx, TheirUnit)
 	if err != nil || !unit.Active() {
 		return err
 	}
-	out, err := nd.Query(ctx, "if grep -qs "+theirConf+" /usr/lib/systemd/system/"+theirUnit+"; then echo theirs; fi\n")
+	out, err := nd.Query(ctx, "if grep -qs "+theirConf+" /usr/lib/systemd/system/"+TheirUnit+"; then echo theirs; fi\n")
 	if err != nil || out == "" {
 		return err
 	}
-	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.end-theirs", "unit", theirUnit, "conf", theirConf),
-		Records: []node.Record{{Kind: "unit", Key: theirUnit, Was: "imported"}},
-		Script:  "systemctl disable --now " + theirUnit + "\n"})
+	_, err = nd.Change(ctx, node.Change{Desc: event.M("change.end-theirs", "unit", TheirUnit, "conf", theirConf),
+		Records: []node.Record{{Kind: "unit", Key: TheirUnit, Was: "imported"}},
+		Script:  "systemctl disable --now " + TheirUnit + "\n"})
 	return err
 }

@@ -61,7 +61,8 @@ type Node struct {
 	Certificates []Certificate `json:"certificates"`
 
 	balancer string      // the servers in the load balancer's configuration, as it has them
-	bare     bool        // imported without a kubelet, and has none yet
+	absent   []string    // units of ours that a node which was imported has not got yet
+	bare     bool        // the kubelet is among them, and it has no other
 	edited   [][2]string // components, and files of theirs that are not what they were started with
 }
 
@@ -163,7 +164,11 @@ func (r *Gatherer) script(n config.Node) string {
 		script = systemd.StatusScript(units...) + script
 	}
 	if n.Has(bundle.ControlPlane) {
-		script += "UNIT=" + shell.Quote(r.KubeletUnit()) + "\n" + bareScript
+		script += absentScript + "absent " + shell.Quote(r.KubeletUnit()) + " || true\n"
+	}
+	if n.Has(bundle.LoadBalancer) {
+		script += absentScript + "if absent " + balancer.Unit + "; then\n" + systemd.StatusScript(balancer.TheirUnit) +
+			"fi\n"
 	}
 	return script
 }
@@ -184,7 +189,7 @@ func (r *Gatherer) node(ctx context.Context, n config.Node) Node {
 		if out, err = nd.Query(ctx, r.script(n)); err == nil {
 			st.Reached = true
 			st.parse(out)
-			r.bare(&st)
+			r.forget(&st)
 		}
 	}
 	if err != nil {
@@ -195,17 +200,21 @@ func (r *Gatherer) node(ctx context.Context, n config.Node) Node {
 	return st
 }
 
-// bareScript says that a node was imported without a kubelet, as control planes of the original eggo are, and that no
-// deploy has given it one since.
-const bareScript = `awk -F'\t' -v u="$UNIT" '$1=="imported" {i=1} $1=="unit" && $2==u {k=1} ` +
-	`END {if (i && !k) print "bare=yes"}' ` + node.Dir + "/record 2>/dev/null || true\n"
+// absentScript has a function that says that a node was imported, and that we have not started a unit on it since: a
+// control plane of the original eggo has no kubelet until then, and a load balancer of it is another unit.
+const absentScript = `absent() { awk -F'\t' -v u="$1" '$1=="imported" {i=1} $1=="unit" && $2==u {k=1} ` +
+	`END {exit !(i && !k)}' ` + node.Dir + "/record 2>/dev/null && printf 'absent=%s\\n' \"$1\"; }\n"
 
-// bare forgets what a bare node cannot have.
-func (r *Gatherer) bare(st *Node) {
-	if !st.bare {
-		return
+// forget has a node lack nothing that it gets only when it is taken over.
+func (r *Gatherer) forget(st *Node) {
+	var none []string
+	for _, unit := range st.absent {
+		none = append(none, unit)
+		if unit == r.KubeletUnit() {
+			st.bare = true
+			none = append(none, append(r.Runtime.Units(), string(driver.Proxy)+".service")...)
+		}
 	}
-	none := append(r.Runtime.Units(), r.KubeletUnit(), string(driver.Proxy)+".service")
 	st.Components = slices.DeleteFunc(st.Components, func(c Component) bool {
 		return c.State != "active" && slices.Contains(none, c.Name+".service")
 	})
@@ -222,8 +231,8 @@ func (st *Node) parse(out string) {
 			st.parseVersion(kind, rest)
 		case "balancer":
 			st.balancer += rest + "\n"
-		case "bare":
-			st.bare = true
+		case "absent":
+			st.absent = append(st.absent, rest)
 		case "edited":
 			st.edited = append(st.edited, [2]string{event.Clean(name), event.Clean(value)})
 		case "cert":

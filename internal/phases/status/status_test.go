@@ -46,10 +46,10 @@ func TestAControlPlaneWithoutAKubelet(t *testing.T) {
 	r := Gatherer{Runtime: (&runtimes.Runtimes{Payload: p}).Runtime(), Clients: &clients.Clients{Nodes: p.Nodes}}
 	const out = "unit=containerd inactive\nunit=kube-scheduler failed\nunit=kubelet inactive\n" +
 		"unit=kube-proxy inactive\n"
-	for more, want := range map[string]int{"": 4, "bare=yes\n": 1} {
+	for more, want := range map[string]int{"": 4, "absent=kubelet.service\n": 1} {
 		var st Node
 		st.parse(out + more)
-		if r.bare(&st); len(st.Components) != want || want == 1 && st.Components[0].Name != "kube-scheduler" {
+		if r.forget(&st); len(st.Components) != want || want == 1 && st.Components[0].Name != "kube-scheduler" {
 			t.Errorf("%q: %+v", more, st.Components)
 		}
 	}
