@@ -186,7 +186,7 @@ func megabytes(n int64) string { return strconv.FormatInt(n>>20, 10) + " MiB" }
 func stream(r *http.Request) bool {
 	return r.Method == http.MethodGet &&
 		(strings.Contains(r.Header.Get("Accept"), "text/event-stream") || r.Header.Get("Upgrade") != "" ||
-			strings.Contains(r.Header.Get("Accept"), "application/x-ndjson"))
+			strings.Contains(r.Header.Get("Accept"), "application/jsonl"))
 }
 
 // body ends the time limit when all of it is there: the connection is read on, to see that the client is there.

@@ -305,12 +305,14 @@ func TestSlowClients(t *testing.T) {
 		t.Errorf("%s %v", text, err)
 	}
 	late.Body.Close()
-	c = dial("GET /stream HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
-	lines := bufio.NewScanner(c)
-	for lines.Scan() && lines.Text() != "end" {
-	}
-	if lines.Text() != "end" {
-		t.Error("the stream was cut")
+	for _, kind := range []string{"text/event-stream", "application/jsonl"} {
+		c = dial("GET /stream HTTP/1.1\r\nHost: x\r\nAccept: " + kind + "\r\n\r\n")
+		lines := bufio.NewScanner(c)
+		for lines.Scan() && lines.Text() != "end" {
+		}
+		if lines.Text() != "end" {
+			t.Errorf("the stream of %s was cut", kind)
+		}
 	}
 }
 
