@@ -21,9 +21,11 @@ import (
 const mostForm = 2 << 20
 
 // ownKeys are those that a request has places of its own for, or that a server sets.
-var ownKeys = []string{"cluster-id", "username", "password", "private-key-path", "dns-domain", "eggo.sudo-password",
-	"eggo.password-from", "eggo.sudo-password-from", "eggo.known-hosts", "eggo.host-keys", "package-src.x86src",
-	"package-src.armsrc", "package-src.type", "eggo.machines"}
+func ownKeys() []string {
+	return []string{"cluster-id", "username", "password", "private-key-path", "dns-domain", "eggo.sudo-password",
+		"eggo.password-from", "eggo.sudo-password-from", "eggo.known-hosts", "eggo.host-keys", "package-src.x86src",
+		"package-src.armsrc", "package-src.type", "eggo.machines"}
+}
 
 // brief is the first sentence of what the documentation says, without its marks of Markdown.
 func brief(text string) string {
@@ -117,13 +119,13 @@ func (p *Page) create(v *visit, s sheet, status int) error {
 	seen := map[string]bool{}
 	for step, to := range map[string]*[]field{"login": &f.Login, "networks": &f.Networks, "runtime": &f.Runtime} {
 		for _, s := range config.SettingsOf(step) {
-			if seen[s.Key] = true; !slices.Contains(ownKeys, s.Key) && profile.Settable(s.Key) {
+			if seen[s.Key] = true; !slices.Contains(ownKeys(), s.Key) && profile.Settable(s.Key) {
 				*to = append(*to, fieldOf(v.p, s))
 			}
 		}
 	}
 	for _, s := range config.Settings() {
-		if !seen[s.Key] && !slices.Contains(ownKeys, s.Key) && profile.Settable(s.Key) {
+		if !seen[s.Key] && !slices.Contains(ownKeys(), s.Key) && profile.Settable(s.Key) {
 			f.Extra = append(f.Extra, fieldOf(v.p, s))
 		}
 	}

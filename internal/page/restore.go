@@ -23,8 +23,10 @@ type restoreForm struct {
 }
 
 // onlyNew are the fields that only new machines have.
-var onlyNew = []string{"nodes", "lb:name", "lb:address", "lb:port", "lb:arch", "lb:bind_port", "known_hosts",
-	"bundle:amd64", "bundle:arm64"}
+func onlyNew() []string {
+	return []string{"nodes", "lb:name", "lb:address", "lb:port", "lb:arch", "lb:bind_port", "known_hosts",
+		"bundle:amd64", "bundle:arm64"}
+}
 
 // restoring is the form on which a backup is restored, onto the machines of the cluster or onto new ones.
 func (p *Page) restoring() wizard {
@@ -157,7 +159,7 @@ func (p *Page) restoreDraft(v *visit) (checkedForm, error) {
 			return out, err
 		}
 	} else {
-		out.Hide = onlyNew
+		out.Hide = onlyNew()
 	}
 	out.OK = len(out.Wrong) == 0
 	out.count(v)
