@@ -138,7 +138,8 @@ func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (
 	if err != nil {
 		return nil, err
 	}
-	// What only an administrator may begin, only an administrator continues.
+	// A deletion and a restore, which an administrator began, are continued by one only. What an operator may begin he
+	// continues as it was wanted, also what needed an administrator then, such as nodes or a bundle from elsewhere.
 	_, denied := access.Check(ctx, s.Access, access.Administer, in.Cluster)
 	q := manager.Request{By: who.Name, Revision: revision, Check: func(r manager.Record) error {
 		if k := r.Continued(); k == manager.Delete || k == manager.Restore {
