@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -143,6 +144,31 @@ func TestASessionEnds(t *testing.T) {
 		}
 		s.isKnown(t, "enabled again", session, false)
 	})
+}
+
+// A database that cannot be written, as on a full disk, can be read: what is asked for is answered.
+func TestASessionIsGoodThoughItsUseCannotBeWritten(t *testing.T) {
+	s := newServer(t)
+	s.user(t, "ann", access.Viewer, nil)
+	session := s.login(t, "ann", good)
+	run := func(text string) {
+		t.Helper()
+		if err := s.db.Update(t.Context(), func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(t.Context(), text)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("CREATE TRIGGER full BEFORE UPDATE ON sessions BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+	s.clock.pass(30 * time.Minute)
+	if code, body := s.asks(session.Secret, ""); code != http.StatusOK || !strings.HasPrefix(body, "ann viewer") {
+		t.Error(code, body)
+	}
+	run("DROP TRIGGER full")
+	s.isKnown(t, "once there is space", session, true)
+	s.clock.pass(40 * time.Minute)
+	s.isKnown(t, "used since", session, true)
 }
 
 // Whoever plants a session in a browser has nothing when its user logs in.
