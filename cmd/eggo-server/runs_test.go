@@ -35,7 +35,7 @@ func (s *started) administrator() string {
 		s.t.Fatal(err)
 	}
 	code, _, header := s.call("", "POST", "/api/v1/setup", fmt.Sprintf(
-		`{"token":%q,"name":"root","password":"a long enough passphrase"}`, strings.TrimSpace(string(setup))))
+		`{"token":%q,"name":"chief","password":"a long enough passphrase"}`, strings.TrimSpace(string(setup))))
 	cookie, _, _ := strings.Cut(header.Get("Set-Cookie"), ";")
 	ends := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 	code2, answer, _ := s.call("cookie "+cookie, "POST", "/api/v1/tokens",

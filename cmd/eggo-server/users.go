@@ -98,8 +98,8 @@ func (env *environment) recorded(ctx context.Context, a *account.Accounts, faile
 	if failed != nil {
 		return nil
 	}
-	return a.Record(ctx, access.Entry{Caller: access.Caller{Name: "root"}, Address: "eggo-server", Action: action,
-		Target: target})
+	return a.Record(ctx, access.Entry{Caller: access.Caller{Name: account.Console}, Address: "eggo-server",
+		Action: action, Target: target})
 }
 
 // password is the first line of stdin, which is not echoed on a terminal.

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/records"
+	"github.com/eggo-k8s/eggo/internal/manager/upkeep"
 )
 
 // command runs a command of the program with a line on stdin, and gives its exit code, stdout and stderr.
@@ -50,17 +51,19 @@ func TestUsersOnTheControlHost(t *testing.T) {
 		code        int
 		out, errs   string
 	}{
-		{"a good long password\n", "add root --role admin", 0, "root", ""},
+		{"a good long password\n", "add chief --role admin", 0, "chief", ""},
 		{"a good long password", "add ann --cluster rack=operator,lab=viewer", 0, "ann", ""},
+		{"a good long password\n", "add " + upkeep.By, 2, "", "account.reserved"},
+		{"a good long password\n", "add Root", 2, "", "account.reserved"},
 		{"short\n", "add bob", 2, "", "account.password-short"},
 		{"a good long password\n", "add bob --cluster rack", 2, "", "account.role"},
 		{"a good long password\n", "add eve --cluster lab=viewer,typo=operator", 2, "", "account.no-cluster"},
-		{"", "list", 0, "ann  lab=viewer  rack=operator\nroot  admin\n", ""},
+		{"", "list", 0, "ann  lab=viewer  rack=operator\nchief  admin\n", ""},
 		{"another long password\n", "reset ann", 0, "", ""},
 		{"", "delete ann", 0, "", ""},
 		{"", "delete ann", 2, "", "account.unknown"},
-		{"", "delete root", 11, "", "account.last-admin"},
-		{"", "list", 0, "root  admin\n", ""},
+		{"", "delete chief", 11, "", "account.last-admin"},
+		{"", "list", 0, "chief  admin\n", ""},
 	} {
 		code, out, errs := command(t, c.stdin, append(append([]string{"user"}, strings.Fields(c.args)...),
 			"--data-dir", data)...)

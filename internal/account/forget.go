@@ -10,8 +10,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/access"
 )
 
-// itself is the user of what the server does by itself, in the audit log.
-const itself = "server"
+// Names in the audit log that no user can have.
+const (
+	// itself is who does what the server does by itself.
+	itself = "server"
+	// Console is who uses the commands of the control host.
+	Console = "root"
+	// schedule is who begins what is due, as upkeep says.
+	schedule = "schedule"
+)
 
 // ForgetCluster removes all roles on a cluster that is deleted, and the API tokens for it alone, in the transaction of
 // the deletion: another cluster with its name has none of them, neither from groups of a provider. What went is in the

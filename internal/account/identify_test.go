@@ -75,7 +75,7 @@ func TestTheCookieIsForThisServerAlone(t *testing.T) {
 // A stream that began with a session, or a token, ends soon after it.
 func TestALongRequestAsksAgain(t *testing.T) {
 	s := newServer(t)
-	s.user(t, "root", access.Admin, nil)
+	s.user(t, "chief", access.Admin, nil)
 	s.user(t, "ann", access.Viewer, nil)
 	session := s.login(t, "ann", good)
 	role := func(r *http.Request) (access.Role, error) {

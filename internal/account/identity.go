@@ -84,6 +84,9 @@ func (a *Accounts) withdraw(ctx context.Context, i Identity, address string) err
 func (a *Accounts) stale(u User) bool { return u.Provider && a.now().Sub(u.Seen) > providerHolds }
 
 func (a *Accounts) upsert(ctx context.Context, tx *sql.Tx, i Identity, on Grants) (User, error) {
+	if err := checkNew(i.Name); err != nil { // a name of the provider's is new at each login
+		return User{}, err
+	}
 	subject := sql.NullString{String: i.Subject, Valid: true}
 	u, err := userBy(ctx, tx, "subject", i.Subject)
 	if err != nil && event.AsFault(err).Code == "account.unknown" {

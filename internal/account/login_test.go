@@ -54,7 +54,7 @@ func (s server) isKnown(t *testing.T, what string, session account.Session, want
 
 func TestASessionEnds(t *testing.T) {
 	s := newServer(t)
-	s.user(t, "root", access.Admin, nil)
+	s.user(t, "chief", access.Admin, nil)
 	s.user(t, "ann", access.Viewer, nil)
 	t.Run("unused", func(t *testing.T) {
 		session := s.login(t, "ann", good)
@@ -338,7 +338,7 @@ func TestTheFirstAdministrator(t *testing.T) {
 		return strings.TrimSpace(string(text))
 	}
 	setup := func(token, password string) error {
-		_, err := s.Setup(t.Context(), "192.0.2.1", token, "root", password)
+		_, err := s.Setup(t.Context(), "192.0.2.1", token, "chief", password)
 		return err
 	}
 	old := begin()
@@ -350,7 +350,7 @@ func TestTheFirstAdministrator(t *testing.T) {
 		t.Error("the token is there after its use")
 	}
 	wantCode(t, "again", setup(token, good), "account.setup-done")
-	if u := s.login(t, "root", good).User; u.Role != access.Admin {
+	if u := s.login(t, "chief", good).User; u.Role != access.Admin {
 		t.Error(u)
 	}
 	if needed, err := s.BeginSetup(t.Context(), file); needed || err != nil {
@@ -363,9 +363,9 @@ func TestTheFirstAdministrator(t *testing.T) {
 	_, err := s2.BeginSetup(t.Context(), filepath.Join(file, "x", "y"))
 	wantCode(t, "file", err, "account.setup-file")
 	for i := range 30 {
-		_, err := s2.Setup(t.Context(), "192.0.2.1", fmt.Sprint(i), "root", good)
+		_, err := s2.Setup(t.Context(), "192.0.2.1", fmt.Sprint(i), "chief", good)
 		wantCode(t, "guess", err, "account.setup-token")
 	}
-	_, err = s2.Setup(t.Context(), "192.0.2.1", "x", "root", good)
+	_, err = s2.Setup(t.Context(), "192.0.2.1", "x", "chief", good)
 	wantCode(t, "too many", err, "account.locked")
 }

@@ -65,6 +65,12 @@ func TestRemovedAtTheProvider(t *testing.T) {
 	if u, err := s.Find(t.Context(), "ann"); err != nil || u.Role != access.None {
 		t.Errorf("%+v %v", u, err)
 	}
+	server := account.Identity{Subject: "idp server", Name: "Server", Role: access.Viewer}
+	_, err = s.LoginProvider(t.Context(), "192.0.2.1", server, "")
+	wantCode(t, "a name of the audit log", err, "account.reserved")
+	server.Subject = ann.Subject
+	_, err = s.LoginProvider(t.Context(), "192.0.2.1", server, "")
+	wantCode(t, "another name, one of the audit log", err, "account.reserved")
 	other := nothing
 	other.Subject = "idp nobody"
 	_, err = s.LoginProvider(t.Context(), "192.0.2.1", other, "")

@@ -71,7 +71,7 @@ func (a *Accounts) SetupNeeded(ctx context.Context) (bool, error) {
 
 // Setup makes the first administrator with the token of BeginSetup, which is of no use any more then.
 func (a *Accounts) Setup(ctx context.Context, address, token, name, password string) (Session, error) {
-	if err := errors.Join(checkName(name), CheckPassword(name, password)); err != nil {
+	if err := errors.Join(checkNew(name), CheckPassword(name, password)); err != nil {
 		return Session{}, err
 	}
 	from := addressKey(address)

@@ -70,6 +70,18 @@ func checkName(name string) error {
 	return nil
 }
 
+// checkNew is checkName of a user who is not there yet.
+func checkNew(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	switch canonical(name) {
+	case itself, schedule, Console:
+		return event.NewFault(event.ClassUsage, "account.reserved", nil, "name", name)
+	}
+	return nil
+}
+
 // clusterName is what a cluster's directory may be called.
 var clusterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
 
@@ -99,7 +111,7 @@ type New struct {
 
 // Create adds a user.
 func (a *Accounts) Create(ctx context.Context, n New) (User, error) {
-	if err := errors.Join(checkName(n.Name), checkRoles(n.Role, n.Grants),
+	if err := errors.Join(checkNew(n.Name), checkRoles(n.Role, n.Grants),
 		CheckPassword(n.Name, n.Password)); err != nil {
 		return User{}, err
 	}

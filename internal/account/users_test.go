@@ -73,6 +73,9 @@ func TestUsersAreCreatedAndFound(t *testing.T) {
 		{account.New{Name: "a\u202eb", Password: good}, "account.name"},
 		{account.New{Name: "a'; DROP TABLE users;--", Password: good}, "account.name"},
 		{account.New{Name: strings.Repeat("a", 65), Password: good}, "account.name"},
+		{account.New{Name: "Schedule", Password: good}, "account.reserved"},
+		{account.New{Name: "SERVER", Password: good}, "account.reserved"},
+		{account.New{Name: "\uff52oot", Password: good}, "account.reserved"}, // a wide r
 		{account.New{Name: "bob", Password: "short"}, "account.password-short"},
 		{account.New{Name: "bob", Password: good, Role: "root"}, "account.role"},
 		{account.New{Name: "bob", Password: good, Grants: account.Grants{"../x": "admin"}}, "account.cluster"},
@@ -102,24 +105,24 @@ func TestUsersAreCreatedAndFound(t *testing.T) {
 
 func TestAnAdministratorIsAlwaysLeft(t *testing.T) {
 	s := newServer(t)
-	s.user(t, "root", access.Admin, nil)
+	s.user(t, "chief", access.Admin, nil)
 	s.user(t, "ann", access.Viewer, nil)
 	viewer, admin, off := access.Viewer, access.Admin, true
 	change := func(user string, c account.Change) error {
 		_, err := s.Change(t.Context(), user, c)
 		return err
 	}
-	wantCode(t, "demoted", change("root", account.Change{Role: &viewer}), "account.last-admin")
-	wantCode(t, "disabled", change("root", account.Change{Disabled: &off}), "account.last-admin")
-	wantCode(t, "deleted", s.Delete(t.Context(), "root"), "account.last-admin")
+	wantCode(t, "demoted", change("chief", account.Change{Role: &viewer}), "account.last-admin")
+	wantCode(t, "disabled", change("chief", account.Change{Disabled: &off}), "account.last-admin")
+	wantCode(t, "deleted", s.Delete(t.Context(), "chief"), "account.last-admin")
 	wantCode(t, "second", change("ann", account.Change{Role: &admin}), "")
-	wantCode(t, "deleted", s.Delete(t.Context(), "root"), "")
-	wantCode(t, "deleted twice", s.Delete(t.Context(), "root"), "account.unknown")
+	wantCode(t, "deleted", s.Delete(t.Context(), "chief"), "")
+	wantCode(t, "deleted twice", s.Delete(t.Context(), "chief"), "account.unknown")
 }
 
 func TestGrantsAreReplacedAndRolesAreChecked(t *testing.T) {
 	s := newServer(t)
-	s.user(t, "root", access.Admin, nil)
+	s.user(t, "chief", access.Admin, nil)
 	s.user(t, "ann", access.None, account.Grants{"a": access.Viewer, "b": access.Operator})
 	grants, wrong := account.Grants{"b": access.Admin}, access.Role("king")
 	if _, err := s.Change(t.Context(), "ann", account.Change{Grants: &grants}); err != nil {

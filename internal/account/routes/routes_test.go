@@ -156,14 +156,18 @@ func TestAServerIsSetUp(t *testing.T) {
 	if m := b.does(200, "GET", "/login", ""); m["setup"] != true {
 		t.Error(m)
 	}
-	b.does(403, "POST", "/setup", `{"token":"guessed","name":"root","password":"`+good+`"}`)
-	b.does(200, "POST", "/setup", `{"token":"`+token+`","name":"root","password":"`+good+`"}`)
-	if me := b.does(200, "GET", "/me", ""); me["name"] != "root" || me["role"] != "admin" {
+	b.does(403, "POST", "/setup", `{"token":"guessed","name":"chief","password":"`+good+`"}`)
+	b.does(422, "POST", "/setup", `{"token":"`+token+`","name":"root","password":"`+good+`"}`)
+	b.does(200, "POST", "/setup", `{"token":"`+token+`","name":"chief","password":"`+good+`"}`)
+	if me := b.does(200, "GET", "/me", ""); me["name"] != "chief" || me["role"] != "admin" {
 		t.Error(me)
 	}
 	b.does(201, "POST", "/users", `{"name":"ann","password":"`+good+`","reset":true,"clusters":{"rack":"operator"}}`)
 	b.does(409, "POST", "/users", `{"name":"Ann","password":"`+good+`"}`)
 	b.does(422, "POST", "/users", `{"name":"bob","password":"short"}`)
+	if p := b.does(422, "POST", "/users", `{"name":"Root","password":"`+good+`"}`); p["code"] != "account.reserved" {
+		t.Error(p)
+	}
 	if p := b.does(422, "POST", "/users", `{"password":1}`); p["code"] != "api.request" || p["errors"] == nil {
 		t.Error(p)
 	}
@@ -197,11 +201,11 @@ func TestAServerIsSetUp(t *testing.T) {
 	program.does(401, "GET", "/me", "")
 	b.does(403, "GET", "/audit", "")
 
-	b.does(200, "POST", "/login", `{"name":"root","password":"`+good+`"}`)
+	b.does(200, "POST", "/login", `{"name":"chief","password":"`+good+`"}`)
 	b.does(200, "PATCH", "/users/ann", `{"role":"viewer"}`)
 	b.does(204, "POST", "/users/ann/reset-password", `{"password":"a third good password"}`)
 	b.does(204, "DELETE", "/users/ann", "")
-	b.does(409, "DELETE", "/users/root", "")
+	b.does(409, "DELETE", "/users/chief", "")
 	list := b.does(200, "GET", "/audit?limit=2", "")
 	var seen []string
 	for pages := 0; pages < 30; pages++ {
@@ -219,10 +223,10 @@ func TestAServerIsSetUp(t *testing.T) {
 		}
 		list = b.does(200, "GET", "/audit?limit=2&after="+next, "")
 	}
-	for _, want := range []string{"root setup ok", "root create-user 201", "root create-user 409", "ann login failed",
-		"ann login ok", "ann change-password 204", "ann create-token 201", "ann delete-token 204",
-		"root update-user 200", "root reset-password 204", "root delete-user 204",
-		"root delete-user 409", "root logout ok", "ann create-token 403", "ann delete-token 403",
+	for _, want := range []string{"chief setup ok", "chief create-user 201", "chief create-user 409",
+		"ann login failed", "ann login ok", "ann change-password 204", "ann create-token 201", "ann delete-token 204",
+		"chief update-user 200", "chief reset-password 204", "chief delete-user 204",
+		"chief delete-user 409", "chief logout ok", "ann create-token 403", "ann delete-token 403",
 		"token: ann create-token 403", "token: ann change-password 403", "token: ann logout 403"} {
 		if !slices.Contains(seen, want) {
 			t.Errorf("the audit log lacks %q: %q", want, seen)
@@ -233,7 +237,7 @@ func TestAServerIsSetUp(t *testing.T) {
 // Who may use which route: every route is here, and every kind of caller.
 func TestRightsOfEveryRoute(t *testing.T) {
 	s := newSite(t)
-	own := s.user(t, "root", access.Admin)
+	own := s.user(t, "chief", access.Admin)
 	s.user(t, "other", access.Admin)
 	callers := []string{"nobody", "none", "viewer", "operator", "admin", "viewer token", "admin token"}
 	send := map[string]func(*http.Request){"nobody": func(*http.Request) {}}
@@ -312,8 +316,8 @@ func TestRightsOfEveryRoute(t *testing.T) {
 
 func TestHostileRequestsAreAnswered(t *testing.T) {
 	s := newSite(t)
-	s.user(t, "root", access.Admin)
-	session, err := s.accounts.Login(t.Context(), "", "root", good, "")
+	s.user(t, "chief", access.Admin)
+	session, err := s.accounts.Login(t.Context(), "", "chief", good, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func newSite(t *testing.T) *site {
 	s.url, s.client = server.URL, server.Client()
 
 	users := people{}
-	for _, name := range []string{"ann", "bob", "eve", "root"} {
+	for _, name := range []string{"ann", "bob", "eve", "chief"} {
 		users[name] = &storage.User{ID: name, Username: name, Password: name, Email: name + "@example.com"}
 	}
 	op = exampleop.SetupServer(s.provider.URL, directory{storage.NewStorageWithClients(users,
@@ -215,12 +215,12 @@ func TestAUserOfTheProviderLogsIn(t *testing.T) {
 		t.Error(text)
 	}
 	// a user of this server and one of the provider are two, whatever they are called
-	if _, err := s.accounts.Create(t.Context(), account.New{Name: "root", Password: "a password that is good",
+	if _, err := s.accounts.Create(t.Context(), account.New{Name: "chief", Password: "a password that is good",
 		Role: access.Admin}); err != nil {
 		t.Fatal(err)
 	}
-	s.groups.Store(&map[string][]any{"root": {"everybody"}})
-	if _, text := s.login(t, s.browser(t, ""), "root"); !strings.Contains(text, `"account.taken"`) {
+	s.groups.Store(&map[string][]any{"chief": {"everybody"}})
+	if _, text := s.login(t, s.browser(t, ""), "chief"); !strings.Contains(text, `"account.taken"`) {
 		t.Error(text)
 	}
 	off := true
