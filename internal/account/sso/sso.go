@@ -58,6 +58,7 @@ type login struct {
 	state    string
 	nonce    string
 	verifier string
+	before   string // secret of the session that the browser had, which it does not send when it comes back
 }
 
 // New gives the provider of a configuration. It is asked at the first login: a server starts without it.
@@ -120,7 +121,8 @@ func (p *Provider) Begin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	key := rand.Text() + rand.Text()
-	l := login{begun: p.now(), state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier()}
+	l := login{begun: p.now(), state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(),
+		before: account.Sent(r.Context()).Secret}
 	p.keep(key, l)
 	http.SetCookie(w, &http.Cookie{Name: cookie, Value: key, Path: "/", MaxAge: int(patience.Seconds()), Secure: true,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode})
@@ -175,7 +177,7 @@ func (p *Provider) Callback(w http.ResponseWriter, r *http.Request) {
 		p.refused(w, r, err)
 		return
 	}
-	s, err := p.accounts.LoginProvider(ctx, account.Address(ctx), identity, account.Sent(ctx).Secret)
+	s, err := p.accounts.LoginProvider(ctx, account.Address(ctx), identity, l.before)
 	if err != nil {
 		p.refused(w, r, err)
 		return

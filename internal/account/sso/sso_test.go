@@ -233,6 +233,49 @@ func TestAUserOfTheProviderLogsIn(t *testing.T) {
 	}
 }
 
+// strict sends the cookie of a session as browsers do: not where another site leads to.
+type strict struct{ http.RoundTripper }
+
+func (s strict) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path == CallbackPath {
+		r = r.Clone(r.Context())
+		all := r.Cookies()
+		r.Header.Del("Cookie")
+		for _, c := range all {
+			if c.Name != account.Cookie {
+				r.AddCookie(c)
+			}
+		}
+	}
+	return s.RoundTripper.RoundTrip(r)
+}
+
+// Whoever logs in again has one session: the one before ends, also in a browser that does not send it with what the
+// provider leads to.
+func TestALoginEndsTheSessionBefore(t *testing.T) {
+	s := newSite(t)
+	b := s.browser(t, "")
+	b.Transport = strict{b.Transport}
+	if _, text := s.login(t, b, "ann"); text != "ann viewer operator" {
+		t.Fatal(text)
+	}
+	at, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := s.browser(t, "")
+	before.Jar.SetCookies(at, b.Jar.Cookies(at))
+	if _, text := get(t, before, s.url+"/"); text != "ann viewer operator" {
+		t.Fatal(text)
+	}
+	if _, text := s.login(t, b, "ann"); text != "ann viewer operator" {
+		t.Fatal(text)
+	}
+	if _, text := get(t, before, s.url+"/"); strings.HasPrefix(text, "ann") {
+		t.Errorf("the session before goes on: %s", text)
+	}
+}
+
 // An entry for a cluster is about the one that there was when it was written: another one with its name needs a later
 // since, which is not in the future.
 func TestAnEntryForACluster(t *testing.T) {
