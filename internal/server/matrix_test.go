@@ -27,7 +27,7 @@ import (
 // matrix says of every operation of the document, and of the routes beside it, who may send it about the cluster one:
 // + he may, else the status that refuses him. Elsewhere is an administrator of another cluster alone; token is an API
 // token of the administrator, with his role. What follows a slash is another request to the same route: with machines
-// that the cluster does not have.
+// that the cluster does not have. The token that is revoked is none of these.
 const matrix = `
 operation            nobody plain elsewhere viewer operator admin global token
 list-clusters        401    +     +         +      +        +     +      +
@@ -78,7 +78,7 @@ delete-user          401    403   403       403    403      403   +      403
 reset-password       401    403   403       403    403      403   +      403
 list-tokens          401    +     +         +      +        +     +      +
 create-token         401    +     +         +      +        +     +      403
-delete-token         401    +     +         +      +        +     +      +
+delete-token         401    +     +         +      +        +     +      403
 list-audit           401    403   403       403    403      403   +      +
 metrics              401    +     +         +      +        +     +      +
 healthz              +      +     +         +      +        +     +      +
@@ -246,7 +246,7 @@ func (g *guarded) documented() map[string]operationOfDocument {
 // refusal says whether an answer is one of rights.
 func refusal(code string) bool {
 	return slices.Contains([]string{"access.unauthenticated", "access.denied", "access.machine",
-		"account.session-only", "manager.unknown"}, code)
+		"account.session-only", "account.token-self", "manager.unknown"}, code)
 }
 
 // Every operation of the document has a row in the matrix, and answers everybody as it says.

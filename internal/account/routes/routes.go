@@ -79,8 +79,10 @@ func Register(to huma.API, a *account.Accounts, provider bool, there func(cluste
 	create = person("create-token", http.MethodPost, "/tokens", "Create an API token")
 	create.DefaultStatus = http.StatusCreated
 	huma.Register(to, create, handled(x.createToken))
-	huma.Register(to, op("delete-token", http.MethodDelete, "/tokens/{token}", "Revoke an API token"),
-		handled(x.deleteToken))
+	revoke := op("delete-token", http.MethodDelete, "/tokens/{token}", "Revoke an API token")
+	revoke.Description = "A session revokes the API tokens of its user, that of an administrator also those of " +
+		"others; an API token only itself."
+	huma.Register(to, revoke, handled(x.deleteToken))
 	huma.Register(to, admin(op("list-audit", http.MethodGet, "/audit", "Read the audit log")), handled(x.audit))
 }
 

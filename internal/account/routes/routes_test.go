@@ -197,6 +197,15 @@ func TestAServerIsSetUp(t *testing.T) {
 	}
 	program.does(403, "PUT", "/me/password", `{"old":"`+good+`","new":"a password of a thief"}`)
 	program.does(403, "POST", "/logout", "")
+	second := b.does(201, "POST", "/tokens", `{"name":"u","role":"viewer","ends":"`+ends+`"}`)
+	if p := program.does(403, "DELETE", "/tokens/"+second["id"].(string), ""); p["code"] != "account.token-self" {
+		t.Error(p)
+	}
+	other := s.browser(t)
+	other.token, _ = second["token"].(string)
+	other.does(200, "GET", "/me", "")
+	other.does(204, "DELETE", "/tokens/"+second["id"].(string), "")
+	other.does(401, "GET", "/me", "")
 	b.does(204, "DELETE", "/tokens/"+made["id"].(string), "")
 	program.does(401, "GET", "/me", "")
 	b.does(403, "GET", "/audit", "")
@@ -227,7 +236,8 @@ func TestAServerIsSetUp(t *testing.T) {
 		"ann login failed", "ann login ok", "ann change-password 204", "ann create-token 201", "ann delete-token 204",
 		"chief update-user 200", "chief reset-password 204", "chief delete-user 204",
 		"chief delete-user 409", "chief logout ok", "ann create-token 403", "ann delete-token 403",
-		"token: ann create-token 403", "token: ann change-password 403", "token: ann logout 403"} {
+		"token: ann create-token 403", "token: ann change-password 403", "token: ann logout 403",
+		"token: ann delete-token 403", "token: ann delete-token 204"} {
 		if !slices.Contains(seen, want) {
 			t.Errorf("the audit log lacks %q: %q", want, seen)
 		}
@@ -266,7 +276,7 @@ func TestRightsOfEveryRoute(t *testing.T) {
 		"login-methods": "yyyyyyy", "login": "yyyyyyy", "setup": "yyyyyyy", "logout": "nyyyynn", "get-me": "nyyyyyy",
 		"change-password": "nyyyynn", "list-users": "nnnnyny", "create-user": "nnnnynn", "get-user": "nnnnyny",
 		"update-user": "nnnnynn", "delete-user": "nnnnynn", "reset-password": "nnnnynn", "list-tokens": "nyyyyyy",
-		"create-token": "nyyyynn", "delete-token": "nyyyyyy", "list-audit": "nnnnyny",
+		"create-token": "nyyyynn", "delete-token": "nyyyynn", "list-audit": "nnnnyny",
 	}
 	n, promise := 0, s.promise(t)
 	for path, item := range s.doc.Paths {
@@ -302,7 +312,7 @@ func TestRightsOfEveryRoute(t *testing.T) {
 				p := problem.Problem{}
 				_ = json.Unmarshal(w.Body.Bytes(), &p)
 				refused := p.Code == "access.unauthenticated" || p.Code == "access.denied" ||
-					p.Code == "account.session-only"
+					p.Code == "account.session-only" || p.Code == "account.token-self"
 				if refused != (want[i] == 'n') || refused && (w.Code == 401) != (name == "nobody") || w.Code >= 500 {
 					t.Errorf("%s as %s: %d %s", op.OperationID, name, w.Code, w.Body)
 				}

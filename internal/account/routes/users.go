@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/paging"
 )
 
@@ -189,6 +190,9 @@ func (x *api) deleteToken(ctx context.Context, in *tokenInput) (*none, error) {
 	role := access.None
 	c, err := x.self(ctx, "delete-token", in.Token, func(ctx context.Context) (access.Caller, error) {
 		c, err := caller(ctx)
+		if err == nil && c.Token != "" && c.Token != in.Token { // whoever has found one ends no others
+			err = event.NewFault(event.ClassAuth, "account.token-self", nil)
+		}
 		if err == nil {
 			role, err = x.a.RoleOf(ctx, c, "")
 		}
