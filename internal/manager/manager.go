@@ -243,8 +243,11 @@ type Request struct {
 	// checked. It does not wait for anything.
 	Check func(Record) error
 	// Prepare is called after everything was checked and before anything is written down, for what has to be there
-	// before, such as a private key; nil: nothing. What it makes is harmless where it is not used.
+	// before, such as a private key; nil: nothing. What it makes is harmless where it is not used, or Undo undoes it.
 	Prepare func() error
+	// Undo is called by the goroutine of the cluster, before anything else can begin, if an operation for which Prepare
+	// was called does not: not of a Create, and not while that is in doubt (ErrDoubt); nil: nothing is undone.
+	Undo func() error
 }
 
 func (q Request) operation(k Kind) Operation {
@@ -354,16 +357,24 @@ func (c *cluster) operate(ctx context.Context, k Kind, q Request) error {
 	if err := c.fits(k); err != nil { // before what is asked for is checked: nobody can change it now
 		return err
 	}
-	if err := q.ready(c.rec); err != nil {
-		return err
+	prepared, doubt := false, false
+	if prepare := q.Prepare; prepare != nil {
+		q.Prepare = func() error { prepared = true; return prepare() }
 	}
-	err := c.begin(ctx, c.eventOf(k), q.operation(k), func(r *Record) {
-		if q.Wanted != nil {
-			r.Wanted = q.Wanted
-		}
-	})
-	if err != nil && c.m.doubt(c.name) != nil {
-		err = errors.Join(err, ErrDoubt)
+	err := q.ready(c.rec)
+	if err == nil {
+		err = c.begin(ctx, c.eventOf(k), q.operation(k), func(r *Record) {
+			if q.Wanted != nil {
+				r.Wanted = q.Wanted
+			}
+		})
+		doubt = err != nil && c.m.doubt(c.name) != nil
+	}
+	switch {
+	case doubt:
+		return errors.Join(err, ErrDoubt)
+	case err != nil && prepared && q.Undo != nil:
+		return errors.Join(err, q.Undo())
 	}
 	return err
 }

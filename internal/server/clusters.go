@@ -314,13 +314,20 @@ func (s *Server) begin(
 			return nil, err
 		}
 	}
-	if prepare := q.Prepare; o.Secrets != nil {
+	if prepare, undo := q.Prepare, q.Undo; o.Secrets != nil {
 		q.Prepare = func() error {
 			s.Runs.Tell(name, o.Secrets)
 			if prepare == nil {
 				return nil
 			}
 			return prepare()
+		}
+		q.Undo = func() error {
+			s.Runs.Untell(name)
+			if undo == nil {
+				return nil
+			}
+			return undo()
 		}
 	}
 	v, err := s.Manager.Begin(ctx, name, k, q)

@@ -188,3 +188,12 @@ func (w *way) retry() {
 	defer w.mu.Unlock()
 	w.again = time.Time{}
 }
+
+// Untell forgets the key of a backup that does not begin.
+func (r *Runner) Untell(cluster string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range operation.BackupSecrets() {
+		delete(r.secrets[cluster], id)
+	}
+}
