@@ -320,7 +320,7 @@ func restoresThatAreRefused(t *testing.T, f *fakes, file string, key request.Bac
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	r := &restoring{opened: &opened{manifest: &backup.Manifest{Cluster: "sim", Kubernetes: "v1.36.0"}}, deps: d}
+	r := &Restoring{opened: &opened{manifest: &backup.Manifest{Cluster: "sim", Kubernetes: "v1.36.0"}}, deps: d}
 	c, _ := config.Load(f.lab.DeployYAML(), "deploy.yaml")
 	s := &source{cluster: c, file: "/deploy.yaml"}
 	f.heads = map[string]*bundle.Manifest{"/bundle.tar.gz": {Name: "b", Kubernetes: "v1.34.2"}}

@@ -3,6 +3,7 @@ package operation
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -35,81 +36,81 @@ func RestoreBackup(
 	ctx context.Context, q request.BackupRestore, d Deps, confirm func(context.Context, BackupContent) error,
 	progress func(done, total int64),
 ) (request.Request, error) {
-	next, _, err := restore(ctx, q, d, confirm, progress)
-	return next, err
-}
-
-// RestoreOnto is RestoreBackup onto new machines, for who may not come to the deploy that it is for: undo brings back
-// what it has set aside of the cluster, unless somebody has begun with it since. If it fails it has done so.
-func RestoreOnto(
-	ctx context.Context, q request.BackupRestore, d Deps, progress func(done, total int64),
-) (undo func(context.Context) error, err error) {
-	_, r, err := restore(ctx, q, d, nil, progress)
-	if r == nil {
+	r, err := OpenRestore(ctx, q, d, progress)
+	if err != nil {
 		return nil, err
 	}
-	if err != nil {
-		return nil, errors.Join(err, r.undo(context.WithoutCancel(ctx)))
-	}
-	return r.undo, nil
-}
-
-// restore is RestoreBackup, and gives what was done for it: nil if nothing was.
-func restore(
-	ctx context.Context, q request.BackupRestore, d Deps, confirm func(context.Context, BackupContent) error,
-	progress func(done, total int64),
-) (request.Request, *restoring, error) {
-	if q.FilesOnly && q.Source.File != "" {
-		return nil, nil, event.NewFault(event.ClassUsage, "backup.files-only", nil)
-	}
-	o, remove, err := open(ctx, q.File, q.Key, d, progress)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer remove()
-	r := &restoring{opened: o, deps: d, request: q}
-	if err := r.check(ctx); err != nil {
-		return nil, nil, err
-	}
+	defer r.Close()
 	if confirm != nil {
-		if err := confirm(ctx, BackupContent{o.manifest, o.snapshot, r.nodes}); err != nil {
-			return nil, nil, err
+		if err := confirm(ctx, BackupContent{r.manifest, r.snapshot, r.nodes}); err != nil {
+			return nil, err
 		}
 	}
-	files, err := d.Store.Open(ctx, o.manifest.Cluster)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer files.Close()
-	me := d.Who
-	me.Verb, me.Since = "backup restore", d.clock().Now()
-	lock, err := files.Journal().Lock(me)
-	if err != nil {
-		return nil, nil, err
-	}
-	var next request.Request
-	if err = r.check(ctx); err == nil { // somebody else may have worked on it while it was confirmed
-		next, err = r.place(ctx, files)
-	}
-	return next, r, errors.Join(err, lock.Unlock())
+	return r.Place(ctx)
 }
 
-// restoring is a restore that was checked.
-type restoring struct {
+// Restoring is a backup that was opened and can be restored here, for who may not come to the run that does the rest:
+// OpenRestore changes nothing, Place what RestoreBackup changes, and Undo brings that back.
+type Restoring struct {
 	*opened
+	remove  func()
 	deps    Deps
 	request request.BackupRestore
 	nodes   []config.Node
 	there   bool // the control host has the cluster
 	// aside is where placeSeed has set aside what the cluster was; "": nothing.
 	aside string
+	// placed is the snapshot that the cluster's directory did not have before; "": none.
+	placed string
+	// seed of a deploy to new machines that placing has ended; nil: none.
+	seed []byte
 }
 
-// undo brings back what placeSeed has set aside.
-func (r *restoring) undo(ctx context.Context) error {
-	if r.aside == "" {
+// OpenRestore decrypts a backup, and refuses what cannot be restored here.
+func OpenRestore(
+	ctx context.Context, q request.BackupRestore, d Deps, progress func(done, total int64),
+) (*Restoring, error) {
+	if q.FilesOnly && q.Source.File != "" {
+		return nil, event.NewFault(event.ClassUsage, "backup.files-only", nil)
+	}
+	o, remove, err := open(ctx, q.File, q.Key, d, progress)
+	if err != nil {
+		return nil, err
+	}
+	r := &Restoring{opened: o, remove: remove, deps: d, request: q}
+	if err := r.check(ctx); err != nil {
+		remove()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Close removes what was decrypted and is not placed.
+func (r *Restoring) Close() { r.remove() }
+
+// Place puts the files where they belong, and gives the request of the run that does the rest.
+func (r *Restoring) Place(ctx context.Context) (next request.Request, err error) {
+	err = r.locked(ctx, func(files Files) error {
+		if err := r.check(ctx); err != nil { // somebody else may have worked on it since
+			return err
+		}
+		next, err = r.place(ctx, files)
+		return err
+	})
+	return next, err
+}
+
+// Undo brings back what Place has set aside, unless somebody has begun with the cluster since, and removes the
+// snapshot.
+func (r *Restoring) Undo(ctx context.Context) error {
+	if r.aside+r.placed == "" && r.seed == nil {
 		return nil
 	}
+	return r.locked(ctx, func(files Files) error { return r.bringBack(ctx, files) })
+}
+
+// locked does something with the lock of the cluster.
+func (r *Restoring) locked(ctx context.Context, do func(Files) error) error {
 	files, err := r.deps.Store.Open(ctx, r.manifest.Cluster)
 	if err != nil {
 		return err
@@ -121,12 +122,26 @@ func (r *restoring) undo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.bringBack(ctx, files), lock.Unlock())
+	return errors.Join(do(files), lock.Unlock())
 }
 
-func (r *restoring) bringBack(ctx context.Context, files Files) error {
-	if _, _, err := files.Config(); !errors.Is(err, fs.ErrNotExist) { // a deploy has begun
-		return err
+func (r *Restoring) bringBack(ctx context.Context, files Files) error {
+	if r.aside != "" {
+		if _, _, err := files.Config(); !errors.Is(err, fs.ErrNotExist) { // a deploy has begun
+			return err
+		}
+	}
+	if r.placed != "" {
+		if err := os.Remove(r.placed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return event.NewFault(event.ClassFailed, "state.write", err)
+		}
+	}
+	if r.seed != nil {
+		return errors.Join(env.WriteUnderWay(files.Dir(), env.SeedName, json.RawMessage(r.seed)),
+			files.Persist(ctx, env.KeptSeed))
+	}
+	if r.aside == "" {
+		return nil
 	}
 	if err := env.ForgetUnderWay(files.Dir(), env.SeedName); err != nil {
 		return err
@@ -149,7 +164,7 @@ func ofMachines() []string {
 }
 
 // check refuses what cannot be restored here.
-func (r *restoring) check(ctx context.Context) error {
+func (r *Restoring) check(ctx context.Context) error {
 	name := r.manifest.Cluster
 	r.nodes, r.there = nil, false
 	files, err := r.deps.Store.Read(ctx, name)
@@ -205,7 +220,7 @@ func nodesOf(c *config.Cluster) []config.Node {
 }
 
 // fits refuses a deploy.yaml of new machines that the data are not for.
-func (r *restoring) fits(s *source) error {
+func (r *Restoring) fits(s *source) error {
 	c, was := s.cluster, r.config
 	if c.Name != r.manifest.Cluster {
 		return event.NewFault(event.ClassUsage, "backup.cluster-id", nil, "file", s.file, "cluster", r.manifest.Cluster,
@@ -233,7 +248,7 @@ func (r *restoring) fits(s *source) error {
 }
 
 // place puts the files where they belong. What says that the cluster is there comes last.
-func (r *restoring) place(ctx context.Context, files Files) (request.Request, error) {
+func (r *Restoring) place(ctx context.Context, files Files) (request.Request, error) {
 	if r.request.Source.File != "" {
 		if err := r.placeSeed(ctx, files); err != nil {
 			return nil, err
@@ -241,6 +256,11 @@ func (r *restoring) place(ctx context.Context, files Files) (request.Request, er
 		return request.Deploy{Common: r.request.Common}, nil
 	}
 	// A restore onto new machines that was begun by mistake, or is not wanted any more, ends.
+	seed, err := os.ReadFile(filepath.Join(files.Dir(), env.SeedName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	r.seed = seed
 	if err := env.ForgetUnderWay(files.Dir(), env.SeedName); err != nil {
 		return nil, err
 	}
@@ -263,7 +283,7 @@ func (r *restoring) place(ctx context.Context, files Files) (request.Request, er
 }
 
 // placeCluster gives the control host the cluster, if it lacks it.
-func (r *restoring) placeCluster(ctx context.Context, files Files) error {
+func (r *Restoring) placeCluster(ctx context.Context, files Files) error {
 	if r.there {
 		return nil
 	}
@@ -278,7 +298,7 @@ func (r *restoring) placeCluster(ctx context.Context, files Files) error {
 	return persist(ctx, files, env.KeptPKI, env.KeptKnownHosts, env.KeptAdminConf, env.KeptConfig)
 }
 
-func (r *restoring) placePKI(files Files) error {
+func (r *Restoring) placePKI(files Files) error {
 	to := filepath.Join(files.Dir(), backup.PKI)
 	if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
 		return move(r.path(backup.PKI), to)
@@ -297,18 +317,24 @@ func (r *restoring) placePKI(files Files) error {
 	return nil
 }
 
+// SnapshotName is the name that the snapshot gets among those of the cluster.
+func (r *Restoring) SnapshotName() string { return "backup-" + r.snapshot.SHA256[:12] + ".db" }
+
 // placeSnapshot gives the cluster's directory the snapshot by a name of its content.
-func (r *restoring) placeSnapshot(files Files) (string, error) {
-	path := filepath.Join(files.Dir(), "snapshots", "backup-"+r.snapshot.SHA256[:12]+".db")
+func (r *Restoring) placeSnapshot(files Files) (string, error) {
+	path := filepath.Join(files.Dir(), "snapshots", r.SnapshotName())
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		r.placed = path
 	}
 	return path, move(r.path(backup.Snapshot), path)
 }
 
 // placeSeed has the next deploy begin with the snapshot. What is known of the machines before is set aside: host keys,
 // their deploy.yaml, what was in progress on them.
-func (r *restoring) placeSeed(ctx context.Context, files Files) error {
+func (r *Restoring) placeSeed(ctx context.Context, files Files) error {
 	var under phases.Seed
 	if err := env.ReadUnderWay(files.Dir(), env.SeedName, &under); err != nil {
 		return err

@@ -221,7 +221,7 @@ func (s *Server) verifyBackup(ctx context.Context, _ access.Caller, in *verifyIn
 	})
 }
 
-// restoreBackup decrypts the snapshot into the cluster's directory, and begins its restore.
+// restoreBackup begins the restore of a snapshot, which is decrypted into the cluster's directory.
 func (s *Server) restoreBackup(ctx context.Context, who access.Caller, in *restoreBackupInput) (*shown, error) {
 	file, err := s.backupNamed(ctx, in.BackupPath)
 	if err != nil {
@@ -230,17 +230,45 @@ func (s *Server) restoreBackup(ctx context.Context, who access.Caller, in *resto
 	if in.Body.Nodes != nil {
 		return s.restoreOnto(ctx, who, in, file)
 	}
+	var placing placing
+	defer placing.end()
 	return s.begin(ctx, in.Cluster, manager.Restore, in.Matching, in.Body.RunOptions, nil,
 		func(p *runs.Parameters) error {
-			return s.opening(ctx, in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
-				next, err := operation.RestoreBackup(ctx, request.BackupRestore{File: file, Key: k}, d, nil,
-					func(int64, int64) {})
-				if r, is := next.(request.Restore); is {
-					p.Snapshot = r.Snapshot
-				}
-				return err
-			})
-		}, who, manager.Request{})
+			err := s.placed(ctx, in, request.BackupRestore{File: file}, &placing)
+			if err == nil {
+				p.Snapshot = filepath.Join(s.Runs.Snapshots(in.Cluster), placing.SnapshotName())
+			}
+			return err
+		}, who, placing.in(ctx, manager.Request{}))
+}
+
+// placing is what a backup has, on its way to the cluster's directory. It gets there under the guard of the manager:
+// nothing else of the server begins before the restore has begun, or what was placed is gone again.
+type placing struct{ *operation.Restoring }
+
+// in adds to a request that what was opened until it is sent is placed.
+func (p *placing) in(ctx context.Context, q manager.Request) manager.Request {
+	q.Prepare = func() error {
+		_, err := p.Place(ctx)
+		return err
+	}
+	q.Undo = func() error { return p.Undo(context.WithoutCancel(ctx)) }
+	return q
+}
+
+func (p *placing) end() {
+	if p.Restoring != nil {
+		p.Close()
+	}
+}
+
+// placed opens a backup that is to be placed.
+func (s *Server) placed(ctx context.Context, in *restoreBackupInput, q request.BackupRestore, to *placing) error {
+	return s.opening(ctx, in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) (err error) {
+		q.Key = k
+		to.Restoring, err = operation.OpenRestore(ctx, q, d, func(int64, int64) {})
+		return err
+	})
 }
 
 // restoreOnto deploys a cluster to new machines, with the data of a backup: by its own deploy.yaml, with the nodes of
@@ -253,23 +281,22 @@ func (s *Server) restoreOnto(
 		return nil, err
 	}
 	w := wanted(v.Record)
-	var undo func(context.Context) error
-	out, err := s.begin(ctx, in.Cluster, manager.Restore, in.Matching, in.Body.RunOptions, &w,
+	var placing placing
+	defer placing.end()
+	return s.begin(ctx, in.Cluster, manager.Restore, in.Matching, in.Body.RunOptions, &w,
 		func(p *runs.Parameters) error {
 			if err := s.moved(ctx, in, &w); err != nil {
 				return err
 			}
-			return s.opening(ctx, in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) (err error) {
-				q := request.BackupRestore{Common: request.OfFile(s.Runs.File(in.Cluster)), File: file, Key: k}
-				undo, err = operation.RestoreOnto(ctx, q, d, func(int64, int64) {})
-				p.Seeded = err == nil
-				return err
-			})
-		}, who, manager.Request{})
-	if err != nil && undo != nil && !errors.Is(err, manager.ErrDoubt) { // the cluster is what it was
-		err = errors.Join(err, undo(context.WithoutCancel(ctx)))
-	}
-	return out, err
+			p.Seeded = true
+			return s.placed(ctx, in, request.BackupRestore{Common: request.OfFile(s.Runs.File(in.Cluster)),
+				File: file}, &placing)
+		}, who, placing.in(ctx, manager.Request{Check: func(r manager.Record) error {
+			if r.Revision != v.Revision { // what is wanted was made of the cluster that was read
+				return revised(in.Cluster)
+			}
+			return nil
+		}}))
 }
 
 // moved has a cluster wanted on new machines, and writes the deploy.yaml that says so. A restore that was interrupted

@@ -292,8 +292,12 @@ func TestARestoreOntoNewMachinesAfterTheServerWasKilled(t *testing.T) {
 	file, err := killed.backupNamed(t.Context(), in.BackupPath)
 	if err == nil {
 		err = killed.opening(t.Context(), in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
-			_, err := operation.RestoreOnto(t.Context(), request.BackupRestore{Common: request.OfFile(
+			r, err := operation.OpenRestore(t.Context(), request.BackupRestore{Common: request.OfFile(
 				killed.Runs.File("one")), File: file, Key: k}, d, func(int64, int64) {})
+			if err == nil {
+				_, err = r.Place(t.Context())
+				r.Close()
+			}
 			return err
 		})
 	}
