@@ -145,6 +145,7 @@ func statuses() map[string]int {
 	return map[string]int{
 		"access.unauthenticated": http.StatusUnauthorized,
 		"api.body":               http.StatusBadRequest,
+		"api.busy":               http.StatusTooManyRequests,
 		"api.websocket":          http.StatusBadRequest,
 		"control.gone":           http.StatusConflict,
 		"control.not-asked":      http.StatusConflict,

@@ -17,7 +17,11 @@ its sentences are in the language of Accept-Language, English or Chinese.
 
 Lists that grow without an end have pages (limit, after). The lists of backups, snapshots and bundles have none and are
 always whole: the server keeps a number of backups, snapshots are taken by hand and before upgrades, bundles are put
-into a directory by hand, and all are files that take the space of this host.`
+into a directory by hand, and all are files that take the space of this host.
+
+Requests that log in to the nodes while they are answered (get-status, inspect-status, list-certificates with nodes,
+inspect-certificates, check, plan): two of a user at a time, and six in all. One more gets 429 (api.busy) with
+Retry-After.`
 
 // document has the document say what huma does not know of the operations.
 func document(doc *huma.OpenAPI) {

@@ -30,6 +30,8 @@ type certificatesInput struct {
 	Nodes bool `query:"nodes" doc:"The nodes are asked, too. This takes seconds."`
 }
 
+type statusInput struct{ InCluster }
+
 type certificatesOutput struct {
 	Body struct {
 		Expires time.Time `json:"expires,omitzero" doc:"When the first certificate expires, CAs aside."`
@@ -79,8 +81,9 @@ func (s *Server) life(api huma.API) {
 	add(s, api, route[certificatesInput]{op("list-certificates", "certificates",
 		"List the certificates, with their ends"), access.View,
 		func(i *certificatesInput) string { return i.Cluster }}, s.certificates)
-	add(s, api, route[InCluster]{op("get-status", "status",
-		"Inspect nodes, components, etcd and drift. This takes seconds"), access.View, (*InCluster).name}, s.status)
+	add(s, api, route[statusInput]{op("get-status", "status",
+		"Inspect nodes, components, etcd and drift. This takes seconds"), access.View,
+		func(i *statusInput) string { return i.Cluster }}, s.status)
 	asked := func(id, path, summary string) route[inspectInput] {
 		o := op(id, path, summary)
 		o.Method = http.MethodPost // a secret is in no URL
@@ -143,7 +146,7 @@ func (s *Server) certificatesOf(
 	return out, nil
 }
 
-func (s *Server) status(ctx context.Context, _ access.Caller, in *InCluster) (*statusOutput, error) {
+func (s *Server) status(ctx context.Context, _ access.Caller, in *statusInput) (*statusOutput, error) {
 	return s.statusOf(ctx, in.Cluster, nil)
 }
 

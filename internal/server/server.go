@@ -52,6 +52,7 @@ type Server struct {
 	Options
 	replies replies
 	opens   chan struct{} // has an element for each backup that is being opened
+	logins  logins
 }
 
 // opensAtOnce is how many backups are opened at the same time: each takes the memory that age's scrypt wants, and an
@@ -187,6 +188,13 @@ func add[I, O any](
 			name = r.cluster(in)
 		}
 		who, err := access.Check(ctx, s.Access, r.may, name)
+		if l, is := any(in).(loggingIn); err == nil && is && l.logsIn() {
+			leave, busy := s.logins.enter(who)
+			if busy != nil { // nothing was done, and nothing is written down: this may come in any number
+				return nil, busy
+			}
+			defer leave()
+		}
 		if known, is := access.From(ctx); recorded && is { // also what is refused
 			entry := access.Entry{At: time.Now(), Caller: known, Address: address(ctx), Action: r.OperationID,
 				Cluster: name}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"cmp"
+	"strconv"
+	"sync"
+
+	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
+)
+
+// Requests that log in to the nodes while their sender waits: how many of one user, and of all, are answered at the
+// same time. A login to a thousand nodes takes memory, and nodes count those that fail.
+const (
+	loginsOfUser = 2
+	loginsAtOnce = 6
+	loginAgain   = 5 // seconds, until it is worth another try
+)
+
+// loggingIn is what a request is whose answer may take logins to nodes.
+type loggingIn interface{ logsIn() bool }
+
+// logsIn implements loggingIn.
+func (*statusInput) logsIn() bool { return true }
+
+// logsIn implements loggingIn.
+func (*inspectInput) logsIn() bool { return true }
+
+// logsIn implements loggingIn.
+func (i *certificatesInput) logsIn() bool { return i.Nodes }
+
+// logsIn implements loggingIn.
+func (*checkInput) logsIn() bool { return true }
+
+// logsIn implements loggingIn.
+func (*planInput) logsIn() bool { return true }
+
+// logins counts such requests.
+type logins struct {
+	mu  sync.Mutex
+	of  map[string]int // by the ID of the user: those that are being answered
+	all int
+}
+
+// enter lets a request in until leave is called, or refuses it: a queue would be as long as somebody likes.
+func (l *logins) enter(who access.Caller) (leave func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := cmp.Or(who.ID, who.Name)
+	if l.of[id] >= loginsOfUser || l.all >= loginsAtOnce {
+		return nil, event.NewFault(event.ClassLocked, "api.busy", nil, "own", strconv.Itoa(loginsOfUser),
+			"all", strconv.Itoa(loginsAtOnce), "seconds", strconv.Itoa(loginAgain))
+	}
+	if l.of == nil {
+		l.of = map[string]int{}
+	}
+	l.of[id]++
+	l.all++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.all--
+		if l.of[id]--; l.of[id] == 0 {
+			delete(l.of, id)
+		}
+	}, nil
+}
