@@ -186,7 +186,7 @@ func placeImport(
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, dropImport(files.Dir()))
+			err = errors.Join(err, dropImport(files))
 		}
 		err = errors.Join(err, unlocked(lock))
 	}()
@@ -233,10 +233,14 @@ func markImport(dir string) error {
 
 // dropImport removes what an import that came to nothing has put into the cluster's directory, the keys of CAs above
 // all; the same command makes it again. So does it make the directory, when nothing else is in it. What is not of an
-// import stays.
-func dropImport(dir string) error {
+// import stays, and so does all of a cluster with a deploy.yaml of its own: a run that was killed leaves the mark.
+func dropImport(files Files) error {
+	dir := files.Dir()
 	if _, err := os.Lstat(filepath.Join(dir, importMark)); err != nil {
 		return nil //nolint:nilerr // there is none
+	}
+	if _, _, err := files.Config(); !errors.Is(err, fs.ErrNotExist) {
+		return nil //nolint:nilerr // it has one, or may have
 	}
 	var all []error
 	for _, name := range []string{"pki", "admin.conf", "known_hosts", importName, importMark} {
@@ -282,10 +286,7 @@ func DropImport(ctx context.Context, d Deps, q request.Request) error {
 	if err != nil {
 		return nil //nolint:nilerr // somebody does
 	}
-	if _, _, err = files.Config(); errors.Is(err, fs.ErrNotExist) {
-		err = dropImport(files.Dir())
-	}
-	return errors.Join(err, unlocked(lock))
+	return errors.Join(dropImport(files), unlocked(lock))
 }
 
 // unlocked gives back a lock whose directory may be gone.
@@ -300,7 +301,7 @@ func unlocked(l *journal.Lock) error {
 func (p *prepared) imports() *work {
 	return &work{plan: phases.Import, tidy: func() {
 		if !p.kept { // it was refused: the same command reads all of it again
-			_ = dropImport(p.files.Dir())
+			_ = dropImport(p.files)
 			return
 		}
 		for _, name := range []string{importName, importMark} { // what is left of it is only in the way

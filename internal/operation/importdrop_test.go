@@ -62,6 +62,42 @@ func TestAnImportThatDoesNotBegin(t *testing.T) {
 	}
 }
 
+// A run that was killed leaves the mark of its import. What the cluster has by then is its own, whatever becomes of the
+// next import.
+func TestAnImportThatIsRefusedAfterOneThatWasKilled(t *testing.T) {
+	f, d := byKubeadm(t)
+	elsewhere(t, f)
+	own := filepath.Join(f.root, "sim")
+	next, err := ReadImport(t.Context(), importOf(), d, func([]event.Finding) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(own, importName))
+	if err := errors.Join(err, os.WriteFile(filepath.Join(own, "deploy.yaml"), text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(own, "pki", "ca.key")
+	stays := func(after string) {
+		t.Helper()
+		if _, err := os.Lstat(key); err != nil {
+			t.Fatal("after", after, err)
+		}
+	}
+	if err := DropImport(t.Context(), d, next); err != nil {
+		t.Error(err)
+	}
+	stays("a run that did not begin")
+	bad := filepath.Join(own, "pki", "sa.key")
+	if err := os.WriteFile(bad, []byte("another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = ReadImport(t.Context(), importOf(), d, func([]event.Finding) {})
+	if f := event.AsFault(err); f == nil || f.Code != "import.known" {
+		t.Error(err)
+	}
+	stays("an import of another cluster")
+}
+
 // That a cluster was imported is said by an import alone.
 func TestADeployYamlThatSaysByHandThatTheClusterWasImported(t *testing.T) {
 	f, d := byKubeadm(t)
