@@ -26,7 +26,8 @@ func checkServices() Check {
 	return Check{
 		Name: "services", Needs: Ours,
 		Codes: []string{"preflight.service-stopped", "preflight.service-dropin", "preflight.service-flags",
-			"preflight.service-config", "preflight.service-data", "preflight.service-key", "state.read"},
+			"preflight.service-config", "preflight.service-data", "preflight.service-key",
+			"preflight.service-unseen", "preflight.service-swap", "state.read"},
 		Ask: func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding {
 			if !f.Imported() || !in.takesOver() || !in.deploysAll() || in.Started == nil || in.BundleOf(n) == nil {
 				return nil
@@ -70,6 +71,12 @@ func (in *Input) service(ctx context.Context, n config.Node, f *facts.Facts, s t
 	var out []event.Finding
 	if len(s.DropIns) > 0 {
 		out = append(out, add("preflight.service-dropin", "files", cleaned(s.DropIns))...)
+	}
+	if s.Swap {
+		out = append(out, add("preflight.service-swap")...)
+	}
+	if s.Hidden {
+		out = append(out, add("preflight.service-unseen")...)
 	}
 	if !s.Observed {
 		return out, nil

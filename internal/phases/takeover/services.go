@@ -28,6 +28,8 @@ type Service struct {
 	Conf     string
 	KeySums  map[string]string // of the keys that an API server reads, by their flags
 	Observed bool              // there is a process of it
+	Hidden   bool              // there is one, and of another program
+	Swap     bool              // its unit turns swap off, which is on again after each start of the machine
 }
 
 // Units are the names of the components among files of units, without the ending.
@@ -51,7 +53,8 @@ func Services(out string) []Service {
 	var args []string
 	end := func() {
 		if len(all) > 0 && len(args) > 0 {
-			all[len(all)-1].Flags, all[len(all)-1].Observed = flagsOf(args[1:]), true
+			s := &all[len(all)-1]
+			s.Flags, s.Observed, s.Hidden = flagsOf(args[1:]), true, false
 		}
 		args = nil
 	}
@@ -75,6 +78,10 @@ func Services(out string) []Service {
 			s.Version = text
 		case "dropin":
 			s.DropIns = append(s.DropIns, text)
+		case "main":
+			s.Hidden = true // until a command line follows
+		case "swap":
+			s.Swap = true
 		case "file":
 			s.File = text
 		case "conf":

@@ -1,6 +1,7 @@
 # How the services among UNITS run that are not ours yet: "unit NAME", and of each then "arg WORD" of its command line, "env VARIABLE=VALUE"
 # of etcd's environment, "version WORD", "dropin FILE" of one that starts it in another way, "file PATH" and "conf LINE" of its configuration,
-# "sum FLAG SUM" of the keys that it reads, without what is blank.
+# "sum FLAG SUM" of the keys that it reads, without what is blank, "swap FILE" of what turns on again the swap that its unit turns off,
+# "main PID" of the process that systemd has started, whatever it is.
 pids() { printf '%s\n' "$1"; tr ' ' '\n' <"/proc/$1/task/$1/children" 2>/dev/null || true; }
 for u in $UNITS; do
   [ ! -e "$APPLIED/$u.service" ] || continue
@@ -8,13 +9,17 @@ for u in $UNITS; do
   for f in $(systemctl show -p DropInPaths --value "$u.service" 2>/dev/null || true); do
     if [ "$u" != kubelet ] && [ -f "$f" ] && grep -q '^ *ExecStart *=' "$f"; then printf 'dropin %s\n' "$f"; fi
   done
+  if [ "$u" = kubelet ] && systemctl show -p ExecStartPre --value kubelet.service 2>/dev/null | grep -q swapoff &&
+    awk '$1 !~ /^#/ && $3=="swap" {f=1} END {exit !f}' /etc/fstab 2>/dev/null; then echo 'swap /etc/fstab'; fi
   main=$(systemctl show -p MainPID --value "$u.service" 2>/dev/null || true)
   case $main in '' | 0 | *[!0-9]*) continue ;; esac
+  printf 'main %s\n' "$main"
   p=''
   for x in $(pids "$main"); do # a shell may have started it
     exe=$(readlink "/proc/$x/exe" 2>/dev/null || true)
     exe=${exe% (deleted)}
-    if [ "${exe##*/}" = "$u" ]; then p=$x; fi
+    word=$(tr '\n\0' ' \n' 2>/dev/null <"/proc/$x/cmdline" | head -n 1) || true # a link may have led to it
+    if [ "${exe##*/}" = "$u" ] || [ "${word##*/}" = "$u" ]; then p=$x; fi
   done
   [ -n "$p" ] && [ -r "/proc/$p/cmdline" ] || continue
   tr '\n\0' ' \n' <"/proc/$p/cmdline" | sed 's/^/arg /'

@@ -205,6 +205,10 @@ func TestServicesAsANodePrintsThem(t *testing.T) {
 	if s := Services("unit etcd\n"); len(s) != 1 || s[0].Name != "etcd" || s[0].Observed {
 		t.Errorf("%+v", s)
 	}
+	s := Services("unit etcd\nmain 7\nunit kubelet\nswap /etc/fstab\nmain 8\narg /usr/bin/kubelet\n")
+	if len(s) != 2 || !s[0].Hidden || s[0].Swap || s[1].Hidden || !s[1].Swap || !s[1].Observed {
+		t.Errorf("%+v", s)
+	}
 	if got := Units([]string{"/etc/systemd/system/etcd.service", "/etc/systemd/system/eggo-lb.service",
 		"/etc/systemd/system/kubelet.service"}); !slices.Equal(got, []string{"etcd", "kubelet"}) {
 		t.Errorf("%q", got)
