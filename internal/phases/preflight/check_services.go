@@ -40,14 +40,14 @@ func checkServices() Check {
 			}
 			var found []event.Finding
 			for _, s := range takeover.Services(out) {
-				if !in.Equipped(n) && !slices.Contains(f.TheirUnits, s.Name+".service") {
-					continue // ours will be the first
-				}
 				unit, err := nd.Unit(ctx, s.Name+".service")
 				if err != nil {
 					return as(n.Name, err)
 				}
 				if !unit.Active() {
+					if !in.Equipped(n) && !slices.Contains(f.TheirUnits, s.Name+".service") {
+						continue // ours will be the first
+					}
 					found = append(found, one(event.Error, n, "preflight.service-stopped", "component", s.Name)...)
 					continue
 				}

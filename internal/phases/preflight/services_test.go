@@ -54,6 +54,10 @@ func TestServicesThatAreToBeTakenOver(t *testing.T) {
 			f := in.Fact(nodestest.Master().Name)
 			f.TheirKubelet, f.TheirUnits = false, []string{"kube-scheduler.service"}
 		}, nil, ""},
+		"a kubelet that came after the import": {"conf maxPods: 9", "conf maxPods: 8", func(in *Input) {
+			f := in.Fact(nodestest.Master().Name)
+			f.TheirKubelet, f.TheirUnits = false, []string{"kube-scheduler.service"}
+		}, []string{"error preflight.service-config"}, "maxPods: 8"},
 		"a control plane without a kubelet that stands": {own, "state=failed enabled=enabled applied=\n" +
 			"unit kube-scheduler\n", func(in *Input) {
 			f := in.Fact(nodestest.Master().Name)
