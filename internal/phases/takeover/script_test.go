@@ -53,3 +53,15 @@ func TestServicesScriptOnProcesses(t *testing.T) {
 		_ = cmd.Wait()
 	}
 }
+
+// A component of a role that a node gets after its import has no unit: ours will be the first. Where kubelet or
+// kube-proxy have none, somebody has removed them.
+func TestServicesScriptWithoutUnits(t *testing.T) {
+	const systemctl = "systemctl() { case $* in *LoadState*etcd*) echo loaded ;; *LoadState*) echo not-found ;; " +
+		"*MainPID*) echo 0 ;; esac; }\n"
+	out, err := exec.CommandContext(t.Context(), "sh", "-euc", systemctl+"APPLIED="+t.TempDir()+
+		"\nUNITS='etcd kube-apiserver kubelet kube-proxy'\n"+ServicesScript).CombinedOutput()
+	if err != nil || string(out) != "unit etcd\nunit kubelet\nunit kube-proxy\n" {
+		t.Errorf("%s %v", out, err)
+	}
+}

@@ -5,6 +5,10 @@
 pids() { printf '%s\n' "$1"; tr ' ' '\n' <"/proc/$1/task/$1/children" 2>/dev/null || true; }
 for u in $UNITS; do
   [ ! -e "$APPLIED/$u.service" ] || continue
+  case $u in
+  kubelet | kube-proxy) ;; # somebody may have put something in their place
+  *) [ "$(systemctl show -p LoadState --value "$u.service" 2>/dev/null || true)" != not-found ] || continue ;; # of a role that the node gets now
+  esac
   printf 'unit %s\n' "$u"
   for f in $(systemctl show -p DropInPaths --value "$u.service" 2>/dev/null || true); do
     if [ "$u" != kubelet ] && [ -f "$f" ] && grep -q '^ *ExecStart *=' "$f"; then printf 'dropin %s\n' "$f"; fi
