@@ -41,6 +41,9 @@ if grep -qs '^imported' /var/lib/eggo-node/record; then
   # whose cgroups the pods are in, as our kubelet was told or, before that, as they are
   if [ -s @KUBELET@ ]; then c=$(sed -n 's/^cgroupDriver: *//p' @KUBELET@)
   elif [ -d /sys/fs/cgroup/kubepods ] || [ -d /sys/fs/cgroup/memory/kubepods ]; then c=cgroupfs
+    # or were, when a kubelet was changed to systemd since the machine started
+    if { [ -d /sys/fs/cgroup/kubepods.slice ] || [ -d /sys/fs/cgroup/memory/kubepods.slice ]; } &&
+      [ -z "$(find /sys/fs/cgroup/kubepods /sys/fs/cgroup/memory/kubepods -name cgroup.procs -exec cat {} + 2>/dev/null | head -n 1)" ]; then c=systemd; fi
   else c=systemd; fi
   [ "$c" = cgroupfs ] && kv cgroupfs yes
 fi
