@@ -69,7 +69,7 @@ type Facts struct {
 	// says.
 	PkgManagers []string
 	Nginx       bool   // there is one, whosever it is
-	SELinux     bool   // it is enforcing
+	SELinux     bool   // it is enforcing, or will be when the machine starts again
 	Resolves    string // the endpoint's name: yes, ours (by our own lines of /etc/hosts), no; "" for an address
 }
 

@@ -81,7 +81,8 @@ if [ -r /etc/resolv.conf ]; then
 fi
 kv resolv "$resolv"
 if command -v ip >/dev/null 2>&1; then ip -4 route get @SERVICE@ >/dev/null 2>&1 || kv noroute yes; fi
-[ "$(cat /sys/fs/selinux/enforce 2>/dev/null || true)" = 1 ] && kv selinux enforcing
+# Who turned it off for now, as the load balancer of the original eggo does, has it again when the machine starts.
+if [ "$(cat /sys/fs/selinux/enforce 2>/dev/null || true)" = 1 ] || { [ -e /sys/fs/selinux/enforce ] && grep -qs '^SELINUX=enforcing' /etc/selinux/config; }; then kv selinux enforcing; fi
 e=@ENDPOINT@
 if [ -n "$e" ]; then
   if sed -n '/^# eggo begin$/,/^# eggo end$/p' /etc/hosts 2>/dev/null | awk -v e="$e" '{for (i=2;i<=NF;i++) if ($i==e) f=1} END {exit !f}'; then kv resolves ours
