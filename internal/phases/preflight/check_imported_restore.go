@@ -10,12 +10,12 @@ import (
 // place.
 func checkImportedRestore() Check {
 	return Check{
-		Name: "imported-restore", Codes: []string{"preflight.imported"}, Needs: Ours,
+		Name: "imported-restore", Codes: []string{"preflight.imported-restore"}, Needs: Ours,
 		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
 			if !f.Imported() {
 				return nil
 			}
-			return one(event.Error, n, "preflight.imported", "cluster", in.Cluster.Name)
+			return one(event.Error, n, "preflight.imported-restore", "cluster", in.Cluster.Name)
 		},
 	}
 }

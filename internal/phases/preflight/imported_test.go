@@ -27,7 +27,7 @@ func TestCheckOfANodeThatIsImported(t *testing.T) {
 			f.Cluster, f.RecordKinds = "mine", []string{"unit"}
 		}, nil},
 		"imported from what is not known": {checkImported(), ours, []string{"error preflight.imported"}},
-		"a restore":                       {checkImportedRestore(), ours, []string{"error preflight.imported"}},
+		"a restore":                       {checkImportedRestore(), ours, []string{"error preflight.imported-restore"}},
 		"it runs": {checkImportable(), func(f *facts.Facts) {
 			f.Active = []string{"kubelet"}
 		}, nil},
