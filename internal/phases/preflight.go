@@ -60,10 +60,13 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 			if n.Has(bundle.LoadBalancer) {
 				paths = append(paths, layout.UnitDir+balancer.Unit)
 			}
-			if nodes.IsKubelet(n) && !r.Imported(n.Name) {
-				paths = append(paths, rt.Paths(n)...)
-			}
 			return paths
+		},
+		Runtimes: func(n config.Node) []string {
+			if !nodes.IsKubelet(n) || r.Equipped(n) {
+				return nil
+			}
+			return rt.Paths(n)
 		},
 		Started: started, Inbound: r.host.Inbound, Fetch: r.addons.Fetch, Etcd: r.etcdMembers,
 		Objects: r.objectsBefore, Kubelets: once(r.kubeletConfig), Foreign: r.foreign(),

@@ -17,15 +17,21 @@ func checkFiles() Check {
 	return Check{
 		Name: "files", Codes: []string{"preflight.foreign-files"}, Needs: Served,
 		Ask: func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding {
-			if in.othersNode(f) || in.Imported(n.Name) {
-				return nil // told already, or what is there is kept when ours takes its place
+			if in.othersNode(f) {
+				return nil // told already
 			}
-			paths := in.Owns(n)
-			for _, m := range in.Members(n, in.BundleFor(n, f).Manifest()) {
-				paths = append(paths, m.File)
-				if m.Executed {
-					paths = append(paths, m.Binary().File)
+			var paths []string
+			if !in.Imported(n.Name) { // what is there is kept when ours takes its place
+				paths = append(paths, in.Owns(n)...)
+				for _, m := range in.Members(n, in.BundleFor(n, f).Manifest()) {
+					paths = append(paths, m.File)
+					if m.Executed {
+						paths = append(paths, m.Binary().File)
+					}
 				}
+			}
+			if paths = append(paths, in.Runtimes(n)...); len(paths) == 0 {
+				return nil
 			}
 			out, err := in.Nodes.Node(n.Name).Query(ctx, fmt.Sprintf(`for p in %s; do
   if [ -e "$p" ] || [ -L "$p" ]; then

@@ -171,3 +171,25 @@ func TestFlagsOfAKubeletThatIsToBeTakenOver(t *testing.T) {
 		}
 	}
 }
+
+// Where a control plane gets its container runtime with the take-over, nobody else's files are in its place; what else
+// is there is kept.
+func TestFilesOfAControlPlaneThatGetsAKubelet(t *testing.T) {
+	const conf = "/etc/systemd/system/containerd.service.d/10-eggo.conf"
+	for name, c := range map[string]struct {
+		runtime []string
+		want    []string
+	}{
+		"it gets one":      {[]string{conf}, []string{"error preflight.foreign-files"}},
+		"it keeps its own": {nil, nil},
+	} {
+		got := takingOver(t, checkFiles(), master, conf+"\n", func(in *Input) {
+			in.Fact(master.Name).TheirKubelet = c.runtime == nil
+			in.Owns = func(config.Node) []string { return []string{"/etc/systemd/system/etcd.service"} }
+			in.Runtimes = func(config.Node) []string { return c.runtime }
+		})
+		if codes := nodestest.Codes(got); !slices.Equal(codes, c.want) {
+			t.Errorf("%s: %q, want %q", name, codes, c.want)
+		}
+	}
+}
