@@ -63,7 +63,7 @@ type Input struct {
 	Starts   func(bundle.Role) []string                   // binaries without which a node of the role does not come up
 	Needed   func(config.Node, *bundle.Manifest) []string // images that the components of a node run from
 	Owns     func(config.Node) []string                   // files of services on a node, where nobody else may have any
-	Runtimes func(config.Node) []string                   // those of the container runtime on a node that gets it from us
+	Runtimes func(config.Node) []string                   // those of the runtime on a node that gets it from us
 	Inbound  func(config.Node) []facts.PortRange          // ports on which others come to a node
 	Fetch    func(context.Context, string) error          // fetches a manifest by its URL, and keeps it
 
