@@ -58,7 +58,7 @@ func (r *Binary) RemoveDNS(ctx context.Context, n config.Node, nd *node.Node) er
 	}
 	dir := shell.Quote(path.Dir(corefile))
 	b.WriteString("if [ ! -d " + dir + " ] || rmdir " + dir + " 2>/dev/null; then unrec dir " + dir + "; fi\n" +
-		"rm -f $D/applied/" + q + " $D/applied/" + q + ".file\nsystemctl daemon-reload\nunrec unit " + q + "\n")
+		"rm -f $D/applied/" + q + " $D/applied/" + q + ".files\nsystemctl daemon-reload\nunrec unit " + q + "\n")
 	if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.dns-stop", "unit", u),
 		Script: b.String()}); err != nil {
 		return err
