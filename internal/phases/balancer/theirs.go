@@ -24,7 +24,8 @@ func (r *Balancer) endTheirs(ctx context.Context, nd *node.Node) error {
 	if err != nil || !unit.Active() {
 		return err
 	}
-	out, err := nd.Query(ctx, "if grep -qs "+theirConf+" /usr/lib/systemd/system/"+TheirUnit+"; then echo theirs; fi\n")
+	out, err := nd.Query(ctx, "u=/etc/systemd/system/"+TheirUnit+"; [ -e $u ] || u=/usr/lib/systemd/system/"+
+		TheirUnit+"\nif grep -qs "+theirConf+" $u; then echo theirs; fi\n")
 	if err != nil || out == "" {
 		return err
 	}

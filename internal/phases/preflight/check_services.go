@@ -27,7 +27,7 @@ func checkServices() Check {
 		Name: "services", Needs: Ours,
 		Codes: []string{"preflight.service-stopped", "preflight.service-dropin", "preflight.service-flags",
 			"preflight.service-config", "preflight.service-data", "preflight.service-key",
-			"preflight.service-unseen", "preflight.service-swap", "state.read"},
+			"preflight.service-unseen", "preflight.service-swap", "preflight.service-env", "state.read"},
 		Ask: func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding {
 			if !f.Imported() || !in.takesOver() || !in.deploysAll() || in.Started == nil || in.BundleOf(n) == nil {
 				return nil
@@ -91,6 +91,9 @@ func (in *Input) service(ctx context.Context, n config.Node, f *facts.Facts, s t
 	lost, settings := o.Lost(s)
 	if len(lost) > 0 {
 		out = append(out, add("preflight.service-flags", "flags", cleaned(lost))...)
+	}
+	if vars := o.LostVars(s); len(vars) > 0 {
+		out = append(out, add("preflight.service-env", "variables", cleaned(vars))...)
 	}
 	if f.CgroupFS && s.Name == "kubelet" && in.hasArg("kubelet", takeover.KubeletFlag{Name: "cgroup-driver",
 		Value: "systemd"}) {

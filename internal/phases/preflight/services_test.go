@@ -67,6 +67,8 @@ func TestServicesThatAreToBeTakenOver(t *testing.T) {
 			nil, []string{"error preflight.service-dropin"}, "/etc/x.conf"},
 		"a program that starts it": {"unit kube-scheduler\n", "unit kube-scheduler\nmain 7\n", nil,
 			[]string{"error preflight.service-unseen"}, ""},
+		"variables that its unit sets": {"arg --secure-port=6443\n", "arg --secure-port=6443\nvar HTTPS_PROXY\n" +
+			"var GOGC\n", nil, []string{"error preflight.service-env"}, "HTTPS_PROXY, GOGC"},
 		"swap that its unit turns off": {"unit kubelet\n", "unit kubelet\nswap /etc/fstab\nmain 8\n", nil,
 			[]string{"error preflight.service-swap"}, ""},
 		"data elsewhere": {"/var/lib/etcd/default.etcd", "/data", nil, []string{"error preflight.service-data"},
@@ -112,7 +114,8 @@ func TestServicesThatAreToBeTakenOver(t *testing.T) {
 			}
 			if c.told != "" && !slices.ContainsFunc(got, func(f event.Finding) bool {
 				a := f.Fault.Args
-				return slices.Contains([]string{a["flags"], a["settings"], a["files"], a["is"], a["file"]}, c.told)
+				return slices.Contains([]string{a["flags"], a["settings"], a["files"], a["is"], a["file"],
+					a["variables"]}, c.told)
 			}) {
 				t.Errorf("%+v, want %s", got, c.told)
 			}

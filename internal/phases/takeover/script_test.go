@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// The script finds the process of a service whatever link or shell has started it, and no other.
-func TestServicesScriptOnProcesses(t *testing.T) {
-	dir := t.TempDir()
+// sleeper is a program that sleeps, and a link to it by the name of a component.
+func sleeper(t *testing.T, dir string) (program, link string) {
+	t.Helper()
 	sleep, err := exec.LookPath("sleep")
 	if err == nil {
 		sleep, err = filepath.EvalSymlinks(sleep)
 	}
-	link := filepath.Join(dir, "kube-scheduler")
+	link = filepath.Join(dir, "kube-scheduler")
 	if err == nil {
 		err = os.Symlink(sleep, link)
 	}
@@ -30,6 +30,13 @@ func TestServicesScriptOnProcesses(t *testing.T) {
 		t.Skipf("sleep is %s here, which does not start under another name; it is a program of its own on Debian, "+
 			"where .ci/run runs this test", sleep)
 	}
+	return sleep, link
+}
+
+// The script finds the process of a service whatever link or shell has started it, and no other.
+func TestServicesScriptOnProcesses(t *testing.T) {
+	dir := t.TempDir()
+	sleep, link := sleeper(t, dir)
 	for name, c := range map[string]struct {
 		start []string
 		want  string
@@ -94,5 +101,36 @@ func TestServicesScriptWithoutUnits(t *testing.T) {
 		"\nUNITS='etcd kube-apiserver kubelet kube-proxy'\n"+ServicesScript).CombinedOutput()
 	if err != nil || string(out) != "unit etcd\nunit kubelet\nunit kube-proxy\n" {
 		t.Errorf("%s %v", out, err)
+	}
+}
+
+// A variable that a program heeds is named if only its unit sets it: not one that systemd gives all services, or that a
+// drop-in sets. Its value may be a password.
+func TestServicesScriptOnVariables(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.conf": "[Service]\nEnvironment=\"GOGC=50\"\nEnvironmentFile=-" + dir + "/file\n",
+		"file":   "no_proxy=10.0.0.0/8\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, link := sleeper(t, dir)
+	cmd := exec.CommandContext(t.Context(), link, "61")
+	cmd.Env = []string{"HTTPS_PROXY=http://u:secret@192.0.2.9", "GOGC=50", "no_proxy=10.0.0.0/8", "TZ=UTC", "HOME=/",
+		"KUBE_ARGS=x", "GODEBUG=x509=1", "PATH=/bin"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+	started(t, cmd.Process.Pid, "61")
+	systemctl := "systemctl() { case $* in *MainPID*) echo " + strconv.Itoa(cmd.Process.Pid) +
+		" ;; *DropInPaths*) echo " + dir + "/a.conf ;; show-environment) echo TZ=UTC ;; esac; }\n" +
+		"timeout() { :; }\nAPPLIED=" + dir + "/applied\nUNITS=kube-scheduler\n"
+	out, err := exec.CommandContext(t.Context(), "sh", "-euc", systemctl+ServicesScript).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "\nvar GODEBUG\nvar HTTPS_PROXY\nversion") ||
+		strings.Count(string(out), "var ") != 2 || strings.Contains(string(out), "secret") {
+		t.Errorf("%v %s", err, out)
 	}
 }

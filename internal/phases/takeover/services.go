@@ -22,6 +22,7 @@ type Service struct {
 	Name     string
 	Flags    []KubeletFlag
 	Env      []KubeletFlag // variables of etcd
+	Vars     []string      // other variables that it heeds, and only its unit sets
 	Version  string        // "" when it does not say
 	DropIns  []string      // files that start it in another way than its unit
 	File     string        // its configuration; "" without
@@ -74,6 +75,8 @@ func Services(out string) []Service {
 			args = append(args, text)
 		case "env":
 			s.Env = append(s.Env, KubeletFlag{name, value})
+		case "var":
+			s.Vars = append(s.Vars, text)
 		case "version":
 			s.Version = text
 		case "dropin":
@@ -195,6 +198,14 @@ func (o Original) Lost(s Service) (flags, settings []string) {
 		settings = o.lostOfProxy(s.Conf)
 	}
 	return flags, settings
+}
+
+// LostVars are the other variables of a service that one of ours would run without.
+func (o Original) LostVars(s Service) []string {
+	return slices.DeleteFunc(slices.Clone(s.Vars), func(name string) bool {
+		_, is := o.Ours[name]
+		return is && s.Name == etcd
+	})
 }
 
 // lostOfKubelet are the settings in a kubelet's configuration that ours does not have. Whose cgroups pods are in is a

@@ -213,6 +213,11 @@ func TestServicesAsANodePrintsThem(t *testing.T) {
 		"/etc/systemd/system/kubelet.service"}); !slices.Equal(got, []string{"etcd", "kubelet"}) {
 		t.Errorf("%q", got)
 	}
+	s = Services("unit etcd\narg /usr/bin/etcd\nvar GOGC\nvar HTTPS_PROXY\n")
+	o := Original{Ours: map[string]string{"GOGC": "50"}}
+	if len(s) != 1 || !slices.Equal(o.LostVars(s[0]), []string{"HTTPS_PROXY"}) {
+		t.Errorf("%+v", s)
+	}
 	if s := Services("arg --x\nversion 1\n"); len(s) != 0 {
 		t.Errorf("%+v", s)
 	}
