@@ -27,6 +27,7 @@ func with(hooks ...phases.Hook) func(phases.Env) *engine.Plan {
 // Hooks of the command line run before anything is touched and after everything is proven, on the machines of their
 // role, each time.
 func TestHooksOfTheCommandLine(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 2)
 	before := phases.Hook{Type: phases.ClusterPreHook, Name: "before.sh", Role: bundle.Worker,

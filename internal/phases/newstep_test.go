@@ -36,6 +36,7 @@ func beard(r *nodes.Nodes, n config.Node) *engine.Step {
 // A step is a function of its phase and its title: nothing else has to know it. This adds one on every node, and asks
 // everybody who has to do with steps: it is announced and not made in a dry run, made once, limited, and taken back.
 func TestAStepIsAFunctionAndItsTitle(t *testing.T) {
+	long(t)
 	t.Parallel()
 	with := func(e phases.Env) *engine.Plan {
 		return phases.DeployWith(e, func(r *nodes.Nodes) (out []*engine.Step) {

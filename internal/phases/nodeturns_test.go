@@ -385,6 +385,7 @@ func TestPodsThatCannotGoOrDoNotComeBack(t *testing.T) {
 // The pods of a node that is not Ready are not evicted, for nobody is there who could end them; and the turn ends when
 // it is not Ready in the version.
 func TestANodeThatIsNotReady(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(2))
 	ready := func(is string) {

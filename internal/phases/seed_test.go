@@ -238,6 +238,7 @@ func TestTheNodesOfASnapshotProveNothing(t *testing.T) {
 
 // A backup's snapshot is written where it is wanted, and what is done with it is a step of the run.
 func TestABackupIsASnapshotAndMore(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := deployed(t, workers(0))
 	path := filepath.Join(t.TempDir(), "snapshot.db")

@@ -225,6 +225,7 @@ func TestANodeThatIsGoneDoesNotStopTheCleanupOfTheOthers(t *testing.T) {
 }
 
 func TestAComponentThatDoesNotStartIsNamedAndTheNextDeployGoesOn(t *testing.T) {
+	long(t)
 	t.Parallel()
 	l := newLab(t, 0)
 	put(t, l.Nodes["m1"].State("broken/kube-scheduler.service"), "")
