@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -60,6 +61,11 @@ func ReadImport(
 		return nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}
 	next.Source, err = placeImport(ctx, d, q.Cluster, phases.ForeignPKI, taken.Text, taken.PKI, known)
+	if err == nil && next.Source.Cluster != "" {
+		again := event.NewFault(event.ClassPreflight, "import.again", nil, "file",
+			filepath.Join(d.Store.Where(), q.Cluster, "deploy.yaml"))
+		found([]event.Finding{{Severity: event.Warning, Fault: *again}})
+	}
 	return next, err
 }
 
@@ -195,6 +201,10 @@ func placeImport(
 	}
 	err = pki.TakeOver(filepath.Join(files.Dir(), "pki"), secrets, d.clock().Now())
 	if f := event.AsFault(err); f != nil && f.Code == "pki.external-differs" {
+		if ca, _ := os.ReadFile(filepath.Join(files.Dir(), "pki", "ca.crt")); bytes.Equal(ca, secrets["ca.crt"]) {
+			return source, event.NewFault(event.ClassPreflight, "import.key-differs", nil, "cluster", name, "dir",
+				files.Dir(), "file", f.Args["file"])
+		}
 		return source, event.NewFault(event.ClassUsage, "import.known", nil, "cluster", name, "dir", files.Dir())
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,15 +88,20 @@ func TestAnImportThatIsRefusedAfterOneThatWasKilled(t *testing.T) {
 		t.Error(err)
 	}
 	stays("a run that did not begin")
+	var told []event.Finding
+	if _, err = ReadImport(t.Context(), importOf(), d, func(f []event.Finding) { told = append(told, f...) }); err != nil ||
+		!slices.ContainsFunc(told, func(f event.Finding) bool { return f.Fault.Code == "import.again" }) {
+		t.Errorf("the same import again: %v %+v", err, told)
+	}
 	bad := filepath.Join(own, "pki", "sa.key")
 	if err := os.WriteFile(bad, []byte("another\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = ReadImport(t.Context(), importOf(), d, func([]event.Finding) {})
-	if f := event.AsFault(err); f == nil || f.Code != "import.known" {
+	if f := event.AsFault(err); f == nil || f.Code != "import.key-differs" || f.Args["file"] != bad {
 		t.Error(err)
 	}
-	stays("an import of another cluster")
+	stays("an import with another key")
 }
 
 // That a cluster was imported is said by an import alone.

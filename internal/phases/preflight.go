@@ -16,12 +16,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/foreign"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/objects"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 	"github.com/eggo-k8s/eggo/internal/phases/status"
+	"github.com/eggo-k8s/eggo/internal/phases/takeover"
 )
 
 // checkDeploy reports everything that would go wrong, and what will be opened in firewalls.
@@ -69,7 +71,7 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 			return rt.Paths(n)
 		},
 		Started: started, Inbound: r.host.Inbound, Fetch: r.addons.Fetch, Etcd: r.etcdMembers,
-		Objects: r.objectsBefore, Kubelets: once(r.kubeletConfig), Foreign: r.foreign(),
+		Objects: r.objectsBefore, Theirs: &theirs{r: r}, Foreign: r.foreign(),
 		Restore: func(ctx context.Context) (p preflight.Progress, err error) {
 			p.Touched, p.Done, err = r.etcd.Progress(ctx)
 			return p, err
@@ -207,24 +209,28 @@ func (r *run) objectsBefore(ctx context.Context) ([]string, error) {
 	return was.join.Names(ctx)
 }
 
-// kubeletConfig is the configuration that kubeadm gives the kubelets of the cluster; "" when there is none.
-func (r *run) kubeletConfig(ctx context.Context) (string, error) {
-	was, err := r.before(ctx)
-	if err != nil {
-		return "", err
-	}
-	return foreign.KubeletConfig(ctx, was.API())
+// theirs reads a cluster that was imported; its API server is asked once.
+type theirs struct {
+	r     *run
+	asked sync.Once
+	is    *takeover.Cluster
+	err   error
 }
 
-// once asks once.
-func once(ask func(context.Context) (string, error)) func(context.Context) (string, error) {
-	var asked sync.Once
-	var out string
-	var err error
-	return func(ctx context.Context) (string, error) {
-		asked.Do(func() { out, err = ask(ctx) })
-		return out, err
-	}
+// Objects implements preflight.Theirs.
+func (o *theirs) Objects(ctx context.Context) (*takeover.Cluster, error) {
+	o.asked.Do(func() {
+		var was *run
+		if was, o.err = o.r.before(ctx); o.err == nil {
+			o.is, o.err = foreign.Objects(ctx, was.API())
+		}
+	})
+	return o.is, o.err
+}
+
+// Server implements preflight.Theirs.
+func (o *theirs) Server(ctx context.Context, h node.Host) (takeover.Server, error) {
+	return foreign.Server(ctx, h)
 }
 
 // before is a run of the cluster as it was before this one, with its API server.

@@ -2,8 +2,12 @@ package pki
 
 import (
 	"bytes"
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -46,4 +50,45 @@ func TakeOver(dir string, files map[string][]byte, now time.Time) error {
 		}
 	}
 	return m.err
+}
+
+// IsPublic says whether what a file has are public keys of this private key, and none but these.
+func IsPublic(private, public []byte) bool {
+	key, err := decodeKey(private)
+	if err != nil {
+		return false
+	}
+	is, ok := key.Public().(interface{ Equal(x crypto.PublicKey) bool })
+	all := publicKeys(public)
+	return ok && len(all) > 0 && !slices.ContainsFunc(all, func(other any) bool { return !is.Equal(other) })
+}
+
+// publicKeys are those in a file, as API servers read it; nil for one that cannot be read.
+func publicKeys(data []byte) []any {
+	var out []any
+	for {
+		b, rest := pem.Decode(data)
+		if b == nil {
+			return out
+		}
+		data = rest
+		var key any
+		switch b.Type {
+		case "PUBLIC KEY":
+			key, _ = x509.ParsePKIXPublicKey(b.Bytes)
+		case "RSA PUBLIC KEY":
+			if rsa, err := x509.ParsePKCS1PublicKey(b.Bytes); err == nil {
+				key = rsa
+			}
+		case "CERTIFICATE":
+			if crt, err := x509.ParseCertificate(b.Bytes); err == nil {
+				key = crt.PublicKey
+			}
+		default: // a private key has its public one, too
+			if own, err := decodeKey(pem.EncodeToMemory(b)); err == nil {
+				key = own.Public()
+			}
+		}
+		out = append(out, key)
+	}
 }

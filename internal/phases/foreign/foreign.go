@@ -35,7 +35,11 @@ type Reader struct{ *clients.Clients }
 
 // Read reads a cluster over its control plane first.
 func (r Reader) Read(ctx context.Context, first config.Node) (*takeover.Cluster, error) {
-	nd, server, admin, err := r.readServer(ctx, first)
+	h, err := r.Connect(ctx, first)
+	if err != nil {
+		return nil, err
+	}
+	server, admin, err := readServer(ctx, h)
 	if err != nil {
 		return nil, err
 	}
@@ -44,13 +48,13 @@ func (r Reader) Read(ctx context.Context, first config.Node) (*takeover.Cluster,
 		return nil, event.NewFault(event.ClassPreflight, "import.not-control-plane", err, "address",
 			first.IP.String())
 	}
-	r.SetNode(first.Name, nd)
+	r.SetNode(first.Name, r.NewNode(h))
 	r.Use(&pki.PKI{CA: pki.Pair{Cert: server.PKI["ca.crt"]}, Admin: pair})
 	k, err := r.NewAPI()
 	if err != nil {
 		return nil, err
 	}
-	c, err := readObjects(ctx, k)
+	c, err := Objects(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +67,10 @@ func (r Reader) Read(ctx context.Context, first config.Node) (*takeover.Cluster,
 		if at != first.IP {
 			other := config.Node{Name: n.Name, IP: at, Port: first.Port, Arch: n.Status.NodeInfo.Architecture,
 				Roles: []bundle.Role{bundle.ControlPlane}}
-			if _, s, _, err = r.readServer(ctx, other); err != nil {
+			if h, err = r.Connect(ctx, other); err != nil {
+				return nil, err
+			}
+			if s, _, err = readServer(ctx, h); err != nil {
 				return nil, err
 			}
 		}
@@ -92,23 +99,30 @@ func addressOf(n corev1.Node) netip.Addr {
 	return netip.Addr{}
 }
 
-// readServer reads what lies on a control plane. Keys are among it: neither script nor output is logged.
-func (r Reader) readServer(ctx context.Context, n config.Node) (*node.Node, takeover.Server, []byte, error) {
-	s := takeover.Server{Node: n.Name, Manifests: map[string][]byte{}, PKI: map[string][]byte{}}
-	h, err := r.Connect(ctx, n)
-	if err != nil {
-		return nil, s, nil, err
-	}
-	script := readLib + "for f in " + takeover.ManifestDir + "/*.yaml; do file \"$f\"; done\nfile " +
-		takeover.AdminConf + "\n"
+// Server reads what lies on a control plane, but for the static pods that are ours.
+func Server(ctx context.Context, h node.Host) (takeover.Server, error) {
+	s, _, err := readServer(ctx, h)
+	return s, err
+}
+
+// readServer is Server, and the kubeconfig of the administrator. Keys are among it: neither script nor output is
+// logged.
+func readServer(ctx context.Context, h node.Host) (takeover.Server, []byte, error) {
+	s := takeover.Server{Node: h.Name(), Manifests: map[string][]byte{}, PKI: map[string][]byte{}}
+	script := readLib + "for f in " + takeover.ManifestDir + "/*.yaml; do\n  c=${f##*/}\n  c=${c%.yaml}\n  if [ -e " +
+		node.Dir + "/applied/\"$c\" ]; then printf '" + oursMark + "%s \\n' \"$c\"; else file \"$f\"; fi\ndone\nfile " +
+		takeover.AdminConf + "\nfile " + takeover.PKIDir + "/" + takeover.PublicKeys + "\n"
 	for _, name := range takeover.Secrets() {
 		script += "file " + shell.Quote(takeover.PKIDir+"/"+name) + "\n"
 	}
 	files, err := readFiles(ctx, h, script)
 	if err != nil {
-		return nil, s, nil, err
+		return s, nil, err
 	}
 	for path, data := range files {
+		if component, is := strings.CutPrefix(path, oursMark); is {
+			s.Ours = append(s.Ours, component)
+		}
 		if name, is := strings.CutPrefix(path, takeover.ManifestDir+"/"); is {
 			s.Manifests[name] = data
 		}
@@ -119,12 +133,15 @@ func (r Reader) readServer(ctx context.Context, n config.Node) (*node.Node, take
 	if at := takeover.EncryptionFile(s.Manifests["kube-apiserver.yaml"]); at != "" {
 		more, err := readFiles(ctx, h, readLib+"file "+shell.Quote(at)+"\n")
 		if err != nil {
-			return nil, s, nil, err
+			return s, nil, err
 		}
 		s.Encryption = more[at]
 	}
-	return r.NewNode(h), s, files[takeover.AdminConf], nil
+	return s, files[takeover.AdminConf], nil
 }
+
+// oursMark is ahead of a component whose static pod is ours, where a file has its path.
+const oursMark = "ours:"
 
 // readFiles are the files that a script prints, by their paths.
 func readFiles(ctx context.Context, h node.Host, script string) (map[string][]byte, error) {
@@ -156,8 +173,8 @@ func adminOf(data []byte) (pki.Pair, error) {
 	return pki.Pair{}, event.NewFault(event.ClassPreflight, "import.no-key", nil, "file", takeover.AdminConf)
 }
 
-// readObjects reads what the API server says.
-func readObjects(ctx context.Context, k *clients.API) (*takeover.Cluster, error) {
+// Objects reads what the API server says.
+func Objects(ctx context.Context, k *clients.API) (*takeover.Cluster, error) {
 	c := &takeover.Cluster{}
 	nodes, err := k.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

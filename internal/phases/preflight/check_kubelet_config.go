@@ -10,13 +10,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/takeover"
 )
 
-// checkKubeletConfig refuses to take over a kubelet whose configuration somebody has changed on its node: deploy.yaml
-// was made from that of the cluster.
+// checkKubeletConfig refuses to take over a kubelet whose configuration somebody has changed on its node: that of the
+// cluster is compared with deploy.yaml.
 func checkKubeletConfig() Check {
 	return Check{
 		Name: "kubelet-config", Codes: []string{"preflight.kubelet-config"}, Needs: Ours,
 		Ask: func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding {
-			if !f.Imported() || !in.takesOver() || !in.deploysAll() || !in.Cluster.ByKubeadm() || in.Kubelets == nil {
+			if !f.Imported() || !in.takesOver() || !in.deploysAll() || !in.Cluster.ByKubeadm() || in.Theirs == nil {
 				return nil
 			}
 			out, err := in.Nodes.Node(n.Name).Query(ctx, kubeletScript())
@@ -27,12 +27,12 @@ func checkKubeletConfig() Check {
 			if file == "" { // it is ours, or has none
 				return nil
 			}
-			cluster, err := in.Kubelets(ctx)
+			is, err := in.Theirs.Objects(ctx)
 			if err != nil {
 				return as(n.Name, err)
 			}
 			var all []string
-			for _, x := range takeover.Differs(text, cluster, in.hasFlag) {
+			for _, x := range takeover.Differs(text, is.Kubelet, in.hasFlag) {
 				all = append(all, event.Clean(x))
 			}
 			if len(all) == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/takeover"
+	"github.com/eggo-k8s/eggo/internal/pki"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
@@ -125,6 +126,19 @@ func (in *Input) service(ctx context.Context, n config.Node, f *facts.Facts, s t
 // and Secrets could not be read any more.
 func (in *Input) otherKeys(n config.Node, s takeover.Service) []event.Finding {
 	var out []event.Finding
+	private, err := os.ReadFile(filepath.Join(in.StateDir, "pki", "sa.key"))
+	if err != nil {
+		return as(n.Name, event.NewFault(event.ClassPreflight, "state.read", err))
+	}
+	if s.Public != "" && !pki.IsPublic(private, []byte(s.Public)) {
+		var files []string
+		for _, f := range s.Flags {
+			if f.Name == "service-account-key-file" {
+				files = append(files, f.Value)
+			}
+		}
+		out = append(out, one(event.Error, n, "import.public-keys", "file", cleaned(files))...)
+	}
 	for flag, name := range map[string]string{"service-account-signing-key-file": "sa.key",
 		"encryption-provider-config": "encryption-config.yaml"} {
 		data, err := os.ReadFile(filepath.Join(in.StateDir, "pki", name))

@@ -13,7 +13,7 @@ import (
 // those that leave.
 func Deploy() []Check {
 	return slices.Concat([]Check{checkImported(), checkTakenOver(), checkTakeoverVersions(),
-		checkKubeletFlags(), checkKubeletConfig(), checkServices()}, Machine(), []Check{
+		checkKubeletFlags(), checkKubeletConfig(), checkServices(), checkTakeoverSince()}, Machine(), []Check{
 		checkPrograms(), checkPlaces(), checkAway(),
 		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkRestoring(), checkSeed(),
 		checkFiles(), checkTargets(),

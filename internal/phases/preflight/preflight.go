@@ -15,7 +15,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
+	"github.com/eggo-k8s/eggo/internal/phases/takeover"
 )
 
 // Check is one rule: one of Node, Ask, Bundle and Cluster.
@@ -79,8 +81,16 @@ type Input struct {
 	Change   *Changing                               // nil when no node may get another container runtime
 	MovesDNS bool                                    // the run may change how CoreDNS runs
 	Objects  func(context.Context) ([]string, error) // names of the Nodes that the cluster has before the run
-	Kubelets func(context.Context) (string, error)   // the configuration that kubeadm gives kubelets
 	Started  Started                                 // nil where components are no services
+	Theirs   Theirs                                  // of a cluster that was imported
+}
+
+// Theirs reads a cluster that kubeadm has made.
+type Theirs interface {
+	// Objects are what its API server says; the control planes are not among it.
+	Objects(ctx context.Context) (*takeover.Cluster, error)
+	// Server is what lies on a control plane, but for what is ours.
+	Server(ctx context.Context, h node.Host) (takeover.Server, error)
 }
 
 // Source is a bundle that nodes may need.

@@ -74,6 +74,8 @@ func TestServicesThatAreToBeTakenOver(t *testing.T) {
 		"data elsewhere": {"/var/lib/etcd/default.etcd", "/data", nil, []string{"error preflight.service-data"},
 			"/data"},
 		"another key": {keySum("key"), keySum("other"), nil, []string{"error preflight.service-key"}, "pki/sa.key"},
+		"another public key": {"sum service-account-signing-key-file", "pub -----BEGIN PUBLIC KEY-----\nsum " +
+			"service-account-signing-key-file", nil, []string{"error import.public-keys"}, ""},
 		"nothing encrypted": {"sum encryption-provider-config " + keySum("a:b") + "\n", "", nil,
 			[]string{"error preflight.service-key"}, "pki/encryption-config.yaml"},
 		"another version": {"kubelet_config.yaml\nconf maxPods: 9\nversion v1.34.2",

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
+	"github.com/eggo-k8s/eggo/internal/phases/takeover"
 )
 
 // takingOver makes a check of an imported node that prints out.
@@ -88,7 +88,7 @@ func TestConfigurationOfAKubeletThatIsToBeTakenOver(t *testing.T) {
 				strings.ReplaceAll(strings.TrimSpace(c.node), "\n", "\nconf ")
 		}
 		got := takingOver(t, checkKubeletConfig(), worker, out, func(in *Input) {
-			in.Kubelets = func(context.Context) (string, error) { return c.cluster, nil }
+			in.Theirs = theirs{objects: takeover.Cluster{Kubelet: c.cluster}}
 			in.Cluster.ExtraArgs = []config.ExtraArgs{{Component: "kubelet",
 				Args: map[string]string{"--pods-per-core": "9"}}}
 		})
@@ -101,9 +101,7 @@ func TestConfigurationOfAKubeletThatIsToBeTakenOver(t *testing.T) {
 		}
 	}
 	in := takingOver(t, checkKubeletConfig(), worker, "file /x\nconf kind: KubeletConfiguration\n", func(in *Input) {
-		in.Kubelets = func(context.Context) (string, error) {
-			return "", event.NewFault(event.ClassFailed, "kube.unreachable", nil)
-		}
+		in.Theirs = theirs{err: event.NewFault(event.ClassFailed, "kube.unreachable", nil)}
 	})
 	if got := nodestest.Codes(in); !slices.Equal(got, []string{"error kube.unreachable"}) {
 		t.Errorf("%q", got)

@@ -12,21 +12,27 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
+// Pods are the components that kubeadm runs as static pods.
+func Pods() []string { return []string{etcd, apiServer, controller, scheduler} }
+
 // manifests reads the static pods of all control planes. What Eggo would write otherwise is kept, or refused.
 func (t *taking) manifests() {
-	for _, component := range []string{etcd, apiServer, controller, scheduler} {
-		first := map[string]string{}
-		for i, s := range t.Servers {
+	for _, component := range Pods() {
+		var first map[string]string
+		var of string // the node that has them
+		for _, s := range t.Servers {
+			if slices.Contains(s.Ours, component) {
+				continue
+			}
 			flags, pod := t.pod(s, component)
 			if pod == nil {
 				continue
 			}
 			own := t.own(s.Node, component, flags)
-			if i == 0 {
-				first = own
+			if first == nil {
+				first, of = own, s.Node
 			} else if name := differs(first, own); name != "" {
-				t.refuse(s.Node, "import.flag-differs", "flag", name, "component", component, "other",
-					t.Servers[0].Node)
+				t.refuse(s.Node, "import.flag-differs", "flag", name, "component", component, "other", of)
 			}
 			t.parts(s.Node, component, s.Manifests[component+".yaml"])
 			t.volumes(s.Node, component, pod, own)
@@ -49,7 +55,7 @@ func (t *taking) manifests() {
 func (t *taking) others(s Server) {
 	var names []string
 	for _, file := range sorted(s.Manifests) {
-		if !slices.Contains([]string{etcd, apiServer, controller, scheduler}, strings.TrimSuffix(file, ".yaml")) {
+		if !slices.Contains(Pods(), strings.TrimSuffix(file, ".yaml")) {
 			names = append(names, event.Clean(file))
 		}
 	}
@@ -200,7 +206,8 @@ func EncryptionFile(manifest []byte) string {
 	if yaml.Unmarshal(manifest, &p) != nil || len(p.Spec.Containers) == 0 {
 		return ""
 	}
-	for _, w := range p.Spec.Containers[0].Command {
+	c := p.Spec.Containers[0]
+	for _, w := range slices.Concat(c.Command, c.Args) {
 		if at, is := strings.CutPrefix(w, EncryptionFlag+"="); is && path.IsAbs(at) {
 			return path.Clean(at)
 		}

@@ -2,8 +2,12 @@ package takeover
 
 import (
 	"bytes"
+	"errors"
+	"slices"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
 // Where kubeadm has the files of a control plane.
@@ -18,6 +22,17 @@ const (
 func Secrets() []string {
 	return []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "etcd/ca.crt", "etcd/ca.key",
 		"sa.key"}
+}
+
+// PublicKeys is the file with the keys that verify the tokens of service accounts, in a control plane's pki.
+const PublicKeys = "sa.pub"
+
+// publicKeys refuses keys beside that of sa.key: tokens that they verify would be valid no longer.
+func (t *taking) publicKeys(s Server) {
+	if public := s.PKI[PublicKeys]; len(public) > 0 && len(s.PKI["sa.key"]) > 0 &&
+		!pki.IsPublic(s.PKI["sa.key"], public) {
+		t.refuse(s.Node, "import.public-keys", "file", PKIDir+"/"+PublicKeys)
+	}
 }
 
 // pki are the files that go to the state directory. All control planes have the same.
@@ -35,6 +50,7 @@ func (t *taking) pki() map[string][]byte {
 				t.refuse(s.Node, "import.other-key", "file", PKIDir+"/"+name, "other", t.Servers[0].Node)
 			}
 		}
+		t.publicKeys(s)
 		t.encryption(s, out)
 	}
 	if out[encryptionName] == nil {
@@ -56,27 +72,51 @@ resources:
   - identity: {}
 `
 
+// plain says whether a configuration of secrets at rest encrypts nothing.
+func plain(text []byte) bool {
+	c, err := encryptionOf(text)
+	return err == nil && !slices.ContainsFunc(c.providers(), func(name string) bool { return name != "identity" })
+}
+
+// encryptionConfig is a configuration of secrets at rest.
+type encryptionConfig struct {
+	Kind      string
+	Resources []struct{ Providers []map[string]any }
+}
+
+func encryptionOf(text []byte) (c encryptionConfig, err error) {
+	err = yaml.Unmarshal(text, &c)
+	if err == nil && (len(text) == 0 || c.Kind != "EncryptionConfiguration") {
+		err = errors.New("not an EncryptionConfiguration")
+	}
+	return c, err
+}
+
+// providers are the names of all.
+func (c encryptionConfig) providers() []string {
+	var out []string
+	for _, r := range c.Resources {
+		for _, p := range r.Providers {
+			out = append(out, sorted(p)...)
+		}
+	}
+	return out
+}
+
 // encryption takes over the configuration of secrets at rest: without its keys the Secrets of the cluster are lost.
 func (t *taking) encryption(s Server, out map[string][]byte) {
 	file := EncryptionFile(s.Manifests[apiServer+".yaml"])
 	if file == "" {
 		return
 	}
-	var c struct {
-		Kind      string
-		Resources []struct{ Providers []map[string]any }
-	}
-	if len(s.Encryption) == 0 || yaml.Unmarshal(s.Encryption, &c) != nil || c.Kind != "EncryptionConfiguration" {
+	c, err := encryptionOf(s.Encryption)
+	if err != nil {
 		t.refuse(s.Node, "import.encryption", "file", file)
 		return
 	}
-	for _, r := range c.Resources {
-		for _, p := range r.Providers {
-			if _, is := p["kms"]; is {
-				t.refuse(s.Node, "import.encryption-kms", "file", file)
-				return
-			}
-		}
+	if slices.Contains(c.providers(), "kms") {
+		t.refuse(s.Node, "import.encryption-kms", "file", file)
+		return
 	}
 	if was := out[encryptionName]; was != nil && !bytes.Equal(was, s.Encryption) {
 		t.refuse(s.Node, "import.other-key", "file", file, "other", t.Servers[0].Node)

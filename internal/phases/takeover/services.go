@@ -27,6 +27,7 @@ type Service struct {
 	DropIns  []string      // files that start it in another way than its unit
 	File     string        // its configuration; "" without
 	Conf     string
+	Public   string            // keys by which an API server verifies tokens of service accounts
 	KeySums  map[string]string // of the keys that an API server reads, by their flags
 	Observed bool              // there is a process of it
 	Hidden   bool              // there is one, and of another program
@@ -89,6 +90,8 @@ func Services(out string) []Service {
 			s.File = text
 		case "conf":
 			s.Conf += text + "\n"
+		case "pub":
+			s.Public += text + "\n"
 		case "sum":
 			flag, sum, _ := strings.Cut(text, " ")
 			s.KeySums[flag] = sum

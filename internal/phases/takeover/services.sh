@@ -1,8 +1,8 @@
 # How the services among UNITS run that are not ours yet: "unit NAME", and of each then "arg WORD" of its command line, "env VARIABLE=VALUE"
 # of etcd's environment, "version WORD", "dropin FILE" of one that starts it in another way, "file PATH" and "conf LINE" of its configuration,
 # "var VARIABLE" of what else a program heeds and only its unit says, without the value, which may have a password,
-# "sum FLAG SUM" of the keys that it reads, without what is blank, "swap FILE" of what turns on again the swap that its unit turns off,
-# "main PID" of the process that systemd has started, whatever it is.
+# "pub LINE" of the keys by which an API server verifies tokens, "sum FLAG SUM" of the keys that it reads, without what is blank,
+# "swap FILE" of what turns on again the swap that its unit turns off, "main PID" of the process that systemd has started, whatever it is.
 heeded='^(HTTPS?_PROXY|NO_PROXY|ALL_PROXY|https?_proxy|no_proxy|all_proxy|GO[A-Z0-9]+|SSL_CERT_(FILE|DIR)|TZ|KUBE_FEATURE_[A-Za-z0-9]+)='
 manager=$(systemctl show-environment 2>/dev/null || true)
 # said VARIABLE UNIT: by systemd to every service, or by a drop-in, which stays
@@ -45,14 +45,18 @@ for u in $UNITS; do
   tr '\n\0' ' \n' <"/proc/$p/environ" | grep -E "$heeded" | cut -d= -f1 | sort -u | while IFS= read -r v; do
     said "$v" "$u" || printf 'var %s\n' "$v"
   done
-  # flag NAME: its value
-  flag() { tr '\n\0' ' \n' <"/proc/$p/cmdline" | sed -n -e "s/^--*$1=//p" -e "/^--*$1\$/{n;p;}" | tail -n 1; }
+  # flags NAME: its values, flag NAME: the last one
+  flags() { tr '\n\0' ' \n' <"/proc/$p/cmdline" | sed -n -e "s/^--*$1=//p" -e "/^--*$1\$/{n;p;}"; }
+  flag() { flags "$1" | tail -n 1; }
   case $u in
   etcd) tr '\n\0' ' \n' <"/proc/$p/environ" | grep '^ETCD_' | sed 's/^/env /' ;;
   kube-apiserver)
     for name in service-account-signing-key-file encryption-provider-config; do
       at=$(flag $name)
       if [ -n "$at" ] && [ -r "$at" ]; then printf 'sum %s %s\n' "$name" "$(tr -d ' \t\r\n' <"$at" | sha256sum | cut -d' ' -f1)"; fi
+    done
+    flags service-account-key-file | while IFS= read -r at; do
+      if [ -r "$at" ]; then grep -h '' "$at" | sed 's/^/pub /'; fi
     done ;;
   kubelet | kube-proxy)
     at=$(flag config)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
 const morePlugins = ",LimitRanger,ServiceAccount,DefaultStorageClass,ResourceQuota"
@@ -212,6 +214,12 @@ func TestServicesAsANodePrintsThem(t *testing.T) {
 	if got := Units([]string{"/etc/systemd/system/etcd.service", "/etc/systemd/system/eggo-lb.service",
 		"/etc/systemd/system/kubelet.service"}); !slices.Equal(got, []string{"etcd", "kubelet"}) {
 		t.Errorf("%q", got)
+	}
+	private, public := aKey(t)
+	s = Services("unit kube-apiserver\npub " + strings.ReplaceAll(strings.TrimSpace(string(public)), "\n", "\npub ") +
+		"\n")
+	if len(s) != 1 || !pki.IsPublic(private, []byte(s[0].Public)) {
+		t.Errorf("%+v", s)
 	}
 	s = Services("unit etcd\narg /usr/bin/etcd\nvar GOGC\nvar HTTPS_PROXY\n")
 	o := Original{Ours: map[string]string{"GOGC": "50"}}

@@ -107,6 +107,10 @@ var kubeletFlags = map[string]string{
 	"tlsMinVersion":                    "--tls-min-version",
 	"volumePluginDir":                  "--volume-plugin-dir",
 	"volumeStatsAggPeriod":             "--volume-stats-agg-period",
+	"featureGates":                     "--feature-gates",
+	"reservedMemory":                   "--reserved-memory",
+	"cgroupRoot":                       "--cgroup-root",
+	"cgroupsPerQOS":                    "--cgroups-per-qos",
 }
 
 // kubeletSet are the fields of a kubelet's configuration that the API has as pointers, and those where an empty list or
@@ -179,9 +183,31 @@ func kubeletFields(c map[string]any) []field {
 			continue
 		}
 		value, plain := text(c[name])
+		if name == "reservedMemory" && c[name] != nil {
+			value, plain = reservedMemory(c[name])
+		}
 		out = append(out, field{path: name, value: value, null: c[name] == nil, deep: !plain})
 	}
 	return out
+}
+
+// reservedMemory is that of NUMA nodes as the flag has it: 0:memory=1Gi,hugepages-1Gi=2Gi;1:memory=1Gi.
+func reservedMemory(v any) (value string, plain bool) {
+	var all []string
+	list, _ := v.([]any)
+	for _, x := range list {
+		m, _ := x.(map[string]any)
+		node, plain := text(m["numaNode"])
+		limits, too := text(m["limits"])
+		if m["limits"] == nil || !plain || !too {
+			return fmt.Sprint(v), false
+		}
+		if node == "" {
+			node = "0"
+		}
+		all = append(all, node+":"+limits)
+	}
+	return strings.Join(all, ";"), true
 }
 
 // field is a value of a configuration that holds no others.

@@ -10,21 +10,26 @@ import (
 // A setting that is turned off is a setting. What stands for "not set" is none.
 func TestSettingsThatAreOff(t *testing.T) {
 	for setting, want := range map[string]string{
-		"serializeImagePulls: false":     "--serialize-image-pulls: \"false\"",
-		"cpuCFSQuota: false":             "--cpu-cfs-quota: \"false\"",
-		"enableDebuggingHandlers: false": "--enable-debugging-handlers: \"false\"",
-		"failSwapOn: false":              "--fail-swap-on: \"false\"",
-		"seccompDefault: false":          "--seccomp-default: \"false\"",
-		"registryPullQPS: 0":             "--registry-qps: \"0\"",
-		"eventRecordQPS: 0":              "--event-qps: \"0\"",
-		"oomScoreAdj: 0":                 "--oom-score-adj: \"0\"",
-		"enforceNodeAllocatable: []":     "--enforce-node-allocatable: none",
-		"tlsMinVersion: VersionTLS13":    "--tls-min-version: VersionTLS13",
-		"reservedSystemCPUs: 0-1":        "--reserved-cpus: 0-1",
-		"featureGates: {X: true}":        "warning import.setting featureGates", // no version has it
-		"evictionHard: {}":               "--eviction-hard: \"\"",
-		"enableProfilingHandler: false":  "",
-		"enableServer: false":            "warning import.setting enableServer",
+		"serializeImagePulls: false":      "--serialize-image-pulls: \"false\"",
+		"cpuCFSQuota: false":              "--cpu-cfs-quota: \"false\"",
+		"enableDebuggingHandlers: false":  "--enable-debugging-handlers: \"false\"",
+		"failSwapOn: false":               "--fail-swap-on: \"false\"",
+		"seccompDefault: false":           "--seccomp-default: \"false\"",
+		"registryPullQPS: 0":              "--registry-qps: \"0\"",
+		"eventRecordQPS: 0":               "--event-qps: \"0\"",
+		"oomScoreAdj: 0":                  "--oom-score-adj: \"0\"",
+		"enforceNodeAllocatable: []":      "--enforce-node-allocatable: none",
+		"tlsMinVersion: VersionTLS13":     "--tls-min-version: VersionTLS13",
+		"reservedSystemCPUs: 0-1":         "--reserved-cpus: 0-1",
+		"featureGates: {NodeSwap: false}": "--feature-gates: NodeSwap=false",
+		"cgroupsPerQOS: false":            "--cgroups-per-qos: \"false\"",
+		"cgroupRoot: /pods":               "--cgroup-root: /pods",
+		"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi, hugepages-1Gi: 2Gi}}, {numaNode: 1, limits: {memory: " +
+			"1Gi}}]": "--reserved-memory: 0:hugepages-1Gi=2Gi,memory=1Gi;1:memory=1Gi",
+		"featureGates: {X: true}":       "--feature-gates: X=true", // the kubelet runs with it
+		"evictionHard: {}":              "--eviction-hard: \"\"",
+		"enableProfilingHandler: false": "",
+		"enableServer: false":           "warning import.setting enableServer",
 		"crashLoopBackOff: {maxContainerRestartPeriod: 10s}": "warning import.setting crashLoopBackOff." +
 			"maxContainerRestartPeriod",
 		"memorySwap: {swapBehavior: LimitedSwap}": "warning import.setting memorySwap.swapBehavior",

@@ -37,6 +37,7 @@ type Server struct {
 	Manifests  map[string][]byte // static pods by the names of their files
 	PKI        map[string][]byte // CAs and keys by their names in the state directory
 	Encryption []byte            // the configuration of secrets at rest; nil when there is none
+	Ours       []string          // components whose static pods are ours: their manifests are not read
 }
 
 // The components whose manifests kubeadm makes.

@@ -304,6 +304,9 @@ func TestSecretsAtRest(t *testing.T) {
 		c := cluster(t)
 		const at = "/etc/kubernetes/enc/conf.yaml"
 		const flag = "    - --allow-privileged=true\n"
+		if x.found == "" { // as an argument of the command
+			with(apiServer, flag, "    args:\n"+flag)(c)
+		}
 		with(apiServer, flag, flag+"    - "+EncryptionFlag+"="+at+"\n")(c)
 		if got := EncryptionFile(c.Servers[0].Manifests["kube-apiserver.yaml"]); got != at {
 			t.Error(got)
