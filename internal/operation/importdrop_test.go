@@ -89,8 +89,8 @@ func TestAnImportThatIsRefusedAfterOneThatWasKilled(t *testing.T) {
 	}
 	stays("a run that did not begin")
 	var told []event.Finding
-	if _, err = ReadImport(t.Context(), importOf(), d, func(f []event.Finding) { told = append(told, f...) }); err != nil ||
-		!slices.ContainsFunc(told, func(f event.Finding) bool { return f.Fault.Code == "import.again" }) {
+	_, err = ReadImport(t.Context(), importOf(), d, func(f []event.Finding) { told = append(told, f...) })
+	if err != nil || !slices.ContainsFunc(told, func(f event.Finding) bool { return f.Fault.Code == "import.again" }) {
 		t.Errorf("the same import again: %v %+v", err, told)
 	}
 	bad := filepath.Join(own, "pki", "sa.key")
