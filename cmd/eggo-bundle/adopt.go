@@ -29,7 +29,7 @@ func newAdopt(env *environment) *cobra.Command {
 		Args: cli.Some(p.T("bundle.cli.arg.old")),
 		Example: "  eggo-bundle adopt packages-x86.tar.gz -o out\n" +
 			"  eggo-bundle adopt packages-x86.tar.gz packages-arm.tar.gz --os openeuler-22.03 -o out\n" +
-			"  eggo-bundle adopt old.tar.gz --kubernetes v1.29.1 -o out",
+			"  eggo-bundle adopt old.tar.gz --kubernetes v1.34.2 -o out",
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "out", "o", "", p.T("bundle.cli.flag.adopt-out"))

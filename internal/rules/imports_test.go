@@ -165,7 +165,8 @@ var more = map[string][]string{
 		"internal/operation/store", "internal/pki", "internal/runstate"},
 	"internal/manager/upkeep":  {"internal/operation/request", "internal/pki"},
 	"internal/backend":         {"internal/operation/request"},
-	"internal/bundle/build":    {"assets"}, // the default spec's keyring
+	"internal/bundle/adopt":    {"internal/config"}, // the versions that are installed
+	"internal/bundle/build":    {"assets"},          // the default spec's keyring
 	"internal/lineui":          {"internal/operation/request"},
 	"internal/ui/pages":        {"internal/operation/request"},
 	"internal/report/building": {"internal/bundle/build"},

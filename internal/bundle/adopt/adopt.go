@@ -1,6 +1,7 @@
 // Package adopt makes bundles of archives that were packed by hand, as the manual of the original eggo describes:
 // packages and images.tar at the root, or pkg, bin, file, dir and image. Nothing of an archive is executed. What the
-// archive cannot prove is listed in the manifest. It may import the packages of internal/bundle.
+// archive cannot prove is listed in the manifest. It may import the packages of internal/bundle and, for the versions
+// of Kubernetes that Eggo installs, internal/config.
 package adopt
 
 import (
@@ -80,6 +81,7 @@ func (w *Work) Build(ctx context.Context, report func(build.Event)) (*Result, er
 			return nil, interrupted(ctx, s.ours(err))
 		}
 		res.Bundles = append(res.Bundles, one.Bundles...)
+		res.Warnings = append(res.Warnings, s.tooNew()...)
 		for _, m := range one.Warnings {
 			res.Warnings = append(res.Warnings, s.warning(m))
 		}

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/adopt"
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -174,6 +176,26 @@ func TestWhatAnArchiveLacksIsListed(t *testing.T) {
 	}
 }
 
+// A Kubernetes that is newer than this release knows is adopted, with a warning, as a deploy installs it with one.
+func TestAVersionThatThisReleaseDoesNotKnow(t *testing.T) {
+	for version, warned := range map[string]bool{
+		fmt.Sprintf("v1.%d.0", config.OldestMinor): false, fmt.Sprintf("v1.%d.9", config.NewestMinor): false,
+		fmt.Sprintf("v1.%d.0", config.NewestMinor+1): true,
+	} {
+		out := t.TempDir()
+		res, err := adopted(t, adopt.Options{Out: out}, handmade(t, "old.tar.gz", "amd64", true,
+			put(t, "bin/kubelet", buildtest.ELF("amd64", "\x00"+version+"\x00"))))
+		must(t, err)
+		is := slices.ContainsFunc(res.Warnings, func(m event.Msg) bool {
+			return m.Key == "adopt.warn.kubernetes-new" && m.Args["version"] == version &&
+				m.Args["file"] == "old.tar.gz"
+		})
+		if got := res.Manifests[filepath.Join(out, "eggo-amd64.tar.gz")].Kubernetes; got != version || is != warned {
+			t.Errorf("%s: %s %v", version, got, res.Warnings)
+		}
+	}
+}
+
 // dynamic is a program for arm64 that names an interpreter.
 func dynamic() []byte {
 	b := buildtest.ELF("arm64", "")
@@ -298,6 +320,9 @@ func TestBadArchivesAreRefused(t *testing.T) {
 		{"adopt.no-kubelet", make(remove(t, "kubelet")), adopt.Options{}},
 		{"adopt.no-version", make(put(t, "kubelet", buildtest.ELF("amd64", "x"))), adopt.Options{}},
 		{"adopt.version", make(nil), adopt.Options{Kubernetes: "v1.30.1"}},
+		{"adopt.kubernetes-old", make(put(t, "kubelet", buildtest.ELF("amd64", "\x00v1.29.14\x00"))), adopt.Options{}},
+		{"adopt.kubernetes-old", make(put(t, "kubelet", buildtest.ELF("amd64", "x"))),
+			adopt.Options{Kubernetes: "v1.29.1"}},
 		{"adopt.os", make(nil), adopt.Options{OS: bundle.OS{Family: "rpm", ID: "centos", Release: "9"}}},
 		{"adopt.member", make(put(t, "images.tar", []byte("no tar"))), adopt.Options{}},
 		{"adopt.member", make(put(t, "bad_1_all.deb", []byte("no deb"))), adopt.Options{}},

@@ -2,6 +2,7 @@ package adopt
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/addon"
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -67,7 +69,21 @@ func (s *source) decideVersion(o Options) error {
 		s.unverified("adopt.version-given", "version", o.Kubernetes)
 	}
 	s.kubernetes = s.programs[i].version
+	if config.Minor(s.kubernetes) < config.OldestMinor { // a deploy would refuse the bundle
+		return bad("adopt.kubernetes-old", nil, "file", s.file, "version", s.kubernetes, "oldest",
+			fmt.Sprintf("1.%d", config.OldestMinor), "newest", fmt.Sprintf("1.%d", config.NewestMinor))
+	}
 	return nil
+}
+
+// tooNew warns of a version that is newer than those that this release knows, as a deploy does. It is a matter of the
+// release, not of the archive: the manifest does not list it.
+func (s *source) tooNew() []event.Msg {
+	if config.Minor(s.kubernetes) <= config.NewestMinor {
+		return nil
+	}
+	return []event.Msg{event.M("adopt.warn.kubernetes-new", "file", filepath.Base(s.file), "version", s.kubernetes,
+		"newest", fmt.Sprintf("1.%d", config.NewestMinor))}
 }
 
 var (
