@@ -1,7 +1,6 @@
 package adopt
 
 import (
-	"bytes"
 	"context"
 	"debug/buildinfo"
 	"debug/elf"
@@ -182,11 +181,14 @@ func linked(r io.Reader) (string, error) {
 		n, err := io.ReadFull(r, buf[len(buf):chunk])
 		buf = buf[:len(buf)+n]
 		for _, m := range setByLinker.FindAllSubmatch(buf, -1) {
-			if v := string(m[1]); found != "" && found != v {
-				return "", nil
-			} else if !bytes.HasPrefix(m[1], []byte("v1.0.")) {
-				found = v
+			v := string(m[1])
+			if strings.HasPrefix(v, "v1.0.") { // of something that it is linked with
+				continue
 			}
+			if found != "" && found != v {
+				return "", nil
+			}
+			found = v
 		}
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

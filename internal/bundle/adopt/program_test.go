@@ -38,10 +38,13 @@ func TestTheVersionThatTheLinkerSet(t *testing.T) {
 			t.Errorf("at %d: %q %v", at, got, err)
 		}
 	}
-	for _, text := range []string{"", "v1.34.2", "\x00v1.34.2\x00\x00v1.33.1\x00", "\x00v0.0.0-master\x00",
-		"\x00v1.3\x00"} {
-		if got, err := linked(strings.NewReader(text)); err != nil || got != "" {
-			t.Errorf("%q: %q %v", text, got, err)
+	for text, want := range map[string]string{
+		"": "", "v1.34.2": "", "\x00v0.0.0-master\x00": "", "\x00v1.3\x00": "", "\x00v1.0.0\x00": "",
+		"\x00v1.34.2\x00\x00v1.33.1\x00": "", "\x00v1.34.2\x00\x00v1.34.2\x00": "v1.34.2",
+		"\x00v1.0.0\x00 \x00v1.34.2\x00": "v1.34.2", "\x00v1.34.2\x00 \x00v1.0.0\x00": "v1.34.2",
+	} {
+		if got, err := linked(strings.NewReader(text)); err != nil || got != want {
+			t.Errorf("%q: %q %v, want %q", text, got, err, want)
 		}
 	}
 }
