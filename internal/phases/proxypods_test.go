@@ -12,6 +12,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 )
 
@@ -164,5 +165,22 @@ func TestKubeProxyDoesNotDependOnWhoIsThere(t *testing.T) {
 	}
 	if text, err := json.Marshal(k.docs[proxyPath]); err != nil || strings.Contains(string(text), "left-alone") {
 		t.Errorf("%s %v", text, err)
+	}
+}
+
+// What kubeadm says is wrong with its configuration is in the fault.
+func TestWhyThereAreNoObjectsOfKubeProxy(t *testing.T) {
+	r := standOf(t, "eggo: {driver: kubeadm}\n", silent)
+	keeping(t, r)
+	const why = "error: no kind ClusterConfiguration is registered for version v9"
+	r.SetNode("m1", node.New(stub{name: "m1", fails: func(script string) string {
+		if strings.Contains(script, "--print-manifest") && !strings.Contains(script, "2>") {
+			return why
+		}
+		return ""
+	}, says: silent}, r.Emit))
+	f := event.AsFault(r.driver.Publish(nil)[0].Apply(t.Context()))
+	if f == nil || f.Code != "node.command-failed" || f.Cause != why || f.Node != "m1" {
+		t.Errorf("%+v", f)
 	}
 }

@@ -26,12 +26,18 @@ import (
 type stub struct {
 	name  string
 	says  func(script string) string
+	fails func(script string) string // nil, or what a script that fails says on stderr
 	ports map[string]net.Listener
 }
 
 func (s stub) Name() string { return s.name }
 
 func (s stub) Run(_ context.Context, c shell.Command) (shell.Result, error) {
+	if s.fails != nil {
+		if words := s.fails(c.Script); words != "" {
+			return shell.Result{Status: 1, Stderr: []byte(words)}, nil
+		}
+	}
 	return shell.Result{Stdout: []byte(s.says(c.Script))}, nil
 }
 

@@ -171,7 +171,7 @@ func (r *Kubeadm) objects(ctx context.Context) ([]byte, error) {
 			program = b[0].File
 		}
 		if made, err = nd.Query(ctx, "printf %s "+shell.Quote(string(settings.text))+" | "+shell.Quote(program)+
-			" init phase addon kube-proxy --print-manifest --config /dev/stdin 2>/dev/null\n"); err == nil {
+			" init phase addon kube-proxy --print-manifest --config /dev/stdin\n"); err == nil {
 			break
 		}
 	}
