@@ -138,6 +138,9 @@ func TestFlagsOfAKubeletThatIsToBeTakenOver(t *testing.T) {
 			"--container-runtime-endpoint=unix:///run/containerd/crio.sock"},
 		"/etc/default/kubelet": {kubeadm + "env # KUBELET_EXTRA_ARGS=--no\nenv KUBELET_EXTRA_ARGS=--max-pods=50 " +
 			"--fail-swap-on --v 4\n", nil, "--max-pods=50, --fail-swap-on=true, --v=4"},
+		"a number below zero": {"env KUBELET_EXTRA_ARGS=--pod-max-pids -1 --v=4 --fail-swap-on\n" +
+			"arg /usr/bin/kubelet\narg --pod-max-pids=-1\narg -v\narg -2\narg --registry-qps\narg -1\n", nil,
+			"--pod-max-pids=-1, --v=4, --fail-swap-on=true, --v=-2, --registry-qps=-1"},
 		"quoted": {`env KUBELET_EXTRA_ARGS="--max-pods=50 '--v=4'"` + "\n", nil,
 			"--max-pods=50, --v=4"},
 		"another variable":         {"env OTHER=--max-pods=50\nenv KUBELET_EXTRA_ARGS=\n", nil, ""},

@@ -59,9 +59,9 @@ func flagsOf(words []string) []KubeletFlag {
 	var out []KubeletFlag
 	for i, w := range words {
 		switch {
-		case strings.HasPrefix(w, "-"):
+		case isFlag(w):
 			name, value, has := strings.Cut(strings.TrimLeft(w, "-"), "=")
-			if !has && (i+1 == len(words) || strings.HasPrefix(words[i+1], "-")) {
+			if !has && (i+1 == len(words) || isFlag(words[i+1])) {
 				value = "true"
 			}
 			out = append(out, KubeletFlag{name, value})
@@ -70,6 +70,12 @@ func flagsOf(words []string) []KubeletFlag {
 		}
 	}
 	return out
+}
+
+// isFlag says whether a word names a flag. No flag's name begins with a digit: -1 is a value.
+func isFlag(word string) bool {
+	rest, ok := strings.CutPrefix(word, "-")
+	return ok && (rest == "" || rest[0] < '0' || rest[0] > '9')
 }
 
 // KubeletOf is what Eggo sets for the kubelet of a node.
