@@ -327,7 +327,8 @@ func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Want
 	case err != nil:
 		return err
 	}
-	to := profile.Machines{Nodes: m.Nodes, Balancer: m.Balancer, Unbalanced: m.Unbalanced, Bundles: m.Bundles}
+	to := profile.Machines{Nodes: m.Nodes, Balancer: m.Balancer, Unbalanced: m.Unbalanced, Bundles: m.Bundles,
+		New: true}
 	known := fmt.Sprintf("known_hosts-%x", sha256.Sum256([]byte(m.KnownHosts)))[:24] // not over those of now
 	if m.KnownHosts != "" {
 		to.KnownHosts = filepath.Join(s.Runs.Dir(in.Cluster), known)

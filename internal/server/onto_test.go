@@ -152,6 +152,28 @@ func TestARestoreOntoNewMachinesBehindALoadBalancer(t *testing.T) {
 	}
 }
 
+// The machines of an imported cluster are replaced by machines that are installed.
+func TestARestoreOntoNewMachinesOfAnImportedCluster(t *testing.T) {
+	s, identity := kept(t)
+	own := filepath.Join(s.root, "one", "deploy.yaml")
+	text, err := os.ReadFile(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(own, append(text, "eggo: {imported: true}\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.onto(`{"identity":"`+identity+`",`+ontoNew+`}`), 202, "")
+	v, err := s.m.Cluster("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deploy := wanted(v.Record).Deploy
+	if strings.Contains(deploy, "imported") || !strings.Contains(deploy, "192.0.2.71") {
+		t.Error(deploy)
+	}
+}
+
 // What the command line refuses is refused here, and nothing is set aside.
 func TestRestoresOntoNewMachinesThatAreRefused(t *testing.T) {
 	s, identity := kept(t)

@@ -75,6 +75,7 @@ type Machines struct {
 	KnownHosts string            // the path of a file; "": it stays
 	SSH        *SSH              // how they are logged in to; nil: it stays
 	Files      Files             // of SSH
+	New        bool              // none of them was imported, whatever the ones before were
 }
 
 // Replaced is a deploy.yaml with other machines. Labels and taints of a node that keeps its name stay, unless others
@@ -108,6 +109,9 @@ func Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
 	}
 	m.login(d.Values)
 	delete(d.Values, "eggo.nodes")
+	if m.New {
+		delete(d.Values, "eggo.imported")
+	}
 	d.Machines = nil
 	lb := cmp.Or(m.Balancer, BalancerOf(was))
 	if m.Unbalanced {

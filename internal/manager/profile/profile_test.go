@@ -288,4 +288,11 @@ func TestWhatOtherMachinesKeep(t *testing.T) {
 			t.Errorf("%q:\n%s", more, text)
 		}
 	}
+	for _, fresh := range []bool{false, true} { // machines that are to be installed were not imported
+		to.New = fresh
+		text, wrong, err := Replaced([]byte(plain+"eggo: {imported: true}\n"), to, "/x/deploy.yaml")
+		if err != nil || len(wrong) > 0 || strings.Contains(string(text), "imported: true") == fresh {
+			t.Errorf("new %v: %v %v\n%s", fresh, wrong, err, text)
+		}
+	}
 }
