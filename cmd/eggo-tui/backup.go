@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -252,32 +253,63 @@ func backupRestore(ctx context.Context, env *environment, o backupRestoreOptions
 	if q.File, err = absolutePath(file); err != nil {
 		return err
 	}
+	r, next, err := env.placed(ctx, o, q)
+	if err != nil || next == nil {
+		return err
+	}
+	begun := false
+	o.begun = &begun
+	err = env.begin(ctx, o.runOptions, next, nil)
+	if err == nil || begun || !r.Replaces() {
+		return err
+	}
+	return errors.Join(err, env.takenBack(ctx, o, r))
+}
+
+// placed opens a backup and, when that is confirmed, places what it has.
+func (env *environment) placed(
+	ctx context.Context, o backupRestoreOptions, q request.BackupRestore,
+) (*operation.Restoring, request.Request, error) {
 	d, root, err := env.deps(o.runOptions)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	d.Asker = answering{newKeeper(env), env.Getenv}
-	cluster := ""
-	next, err := operation.RestoreBackup(ctx, q, d, func(ctx context.Context, b operation.BackupContent) error {
-		cluster = b.Cluster
-		env.printTo(env.Stderr, present.BackupContent(env.P, b))
-		if o.yes || o.filesOnly {
-			return nil
-		}
-		name, err := askLine(ctx, env, env.P.T("ask.backup-name", "cluster", b.Cluster))
-		if err == nil && name != b.Cluster {
-			err = event.NewFault(event.ClassUsage, "usage.not-confirmed", nil)
-		}
-		return err
-	}, env.reading())
+	r, err := operation.OpenRestore(ctx, q, d, env.reading())
 	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close() // before the run: nothing that was decrypted lies about meanwhile
+	b := r.Content()
+	env.printTo(env.Stderr, present.BackupContent(env.P, b))
+	if !o.yes && !o.filesOnly {
+		name, err := askLine(ctx, env, env.P.T("ask.backup-name", "cluster", b.Cluster))
+		if err != nil {
+			return nil, nil, err
+		}
+		if name != b.Cluster {
+			return nil, nil, event.NewFault(event.ClassUsage, "usage.not-confirmed", nil)
+		}
+	}
+	next, err := r.Place(ctx)
+	switch {
+	case err != nil && r.Replaces():
+		return nil, nil, errors.Join(err, env.takenBack(ctx, o, r))
+	case err != nil:
+		return nil, nil, err
+	}
+	fmt.Fprintln(env.Stderr, env.P.T("backup.placed", "dir", filepath.Join(root, b.Cluster)))
+	return r, next, nil
+}
+
+// takenBack has the cluster's directory as it was before a restore that comes to no run.
+func (env *environment) takenBack(ctx context.Context, o backupRestoreOptions, r *operation.Restoring) error {
+	if err := r.Undo(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	fmt.Fprintln(env.Stderr, env.P.T("backup.placed", "dir", filepath.Join(root, cluster)))
-	if next == nil {
-		return nil
-	}
-	return env.begin(ctx, o.runOptions, next, nil)
+	fmt.Fprintln(env.Stderr, env.P.T("backup.undone", "dir", filepath.Join(stateRoot(env, o.state),
+		r.Content().Cluster)))
+	return nil
 }
 
 func newBackupKeygenCmd(env *environment) *cobra.Command {

@@ -198,6 +198,7 @@ func (env *environment) runHere(
 	if err != nil {
 		return err
 	}
+	o.hasBegun()
 	defer env.stoppable(h)()
 	res, err := h.Wait(context.Background()) // the end of ctx is in the log, too
 	if front != nil {

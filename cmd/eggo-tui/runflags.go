@@ -22,7 +22,16 @@ type runOptions struct {
 	hooks    hookFlags
 	// foreground keeps the run in this process.
 	foreground bool
+	// begun is set when a run has begun, or may have; nil: nobody asks.
+	begun *bool
 	trustOptions
+}
+
+// hasBegun notes that a run has begun, or may have.
+func (o *runOptions) hasBegun() {
+	if o.begun != nil {
+		*o.begun = true
+	}
 }
 
 func (o *runOptions) flags(cmd *cobra.Command, env *environment) {

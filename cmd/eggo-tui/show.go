@@ -35,6 +35,7 @@ func (env *environment) show(h *operation.Handle, o runOptions, signals <-chan o
 			if x.err != nil {
 				return x.err
 			}
+			o.hasBegun()
 			known, over = nil, h.Done()
 			said := *env
 			said.P = env.where(o.state).Printer(env.P.Lang())
@@ -44,6 +45,7 @@ func (env *environment) show(h *operation.Handle, o runOptions, signals <-chan o
 		case sig := <-signals:
 			if sig == syscall.SIGHUP { // the terminal is gone; the run stays
 				h.Release()
+				o.hasBegun()
 				if s.follower != nil {
 					s.say("front.left")
 				}

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -48,6 +49,23 @@ func keyPair(t *testing.T) (recipient string, key request.BackupKey) {
 		t.Fatal(err)
 	}
 	return id.Recipient().String(), request.BackupKey{Identity: file}
+}
+
+// restored opens a backup and, unless confirm says no, places what it has.
+func restored(
+	ctx context.Context, q request.BackupRestore, d Deps, confirm func(BackupContent) error,
+) (request.Request, error) {
+	r, err := OpenRestore(ctx, q, d, silent)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if confirm != nil {
+		if err := confirm(r.Content()); err != nil {
+			return nil, err
+		}
+	}
+	return r.Place(ctx)
 }
 
 // twin is a lab of a kit: those of one kit have the same CAs.
@@ -142,7 +160,7 @@ func lostControlHost(t *testing.T, f *fakes, file string, key request.BackupKey)
 		t.Error("a bundle that was asked for is not used, and nobody is told:", err)
 	}
 	q := request.BackupRestore{File: file, Key: key, FilesOnly: true}
-	if _, err := RestoreBackup(t.Context(), q, d, nil, silent); code(err) != "backup.there" {
+	if _, err := restored(t.Context(), q, d, nil); code(err) != "backup.there" {
 		t.Error(err)
 	}
 	lost := map[string]string{}
@@ -162,19 +180,19 @@ func lostControlHost(t *testing.T, f *fakes, file string, key request.BackupKey)
 		t.Errorf("%+v %v", proof, err)
 	}
 	no := errors.New("no")
-	asked := func(_ context.Context, b BackupContent) error {
+	asked := func(b BackupContent) error {
 		if b.Cluster != "sim" || len(b.Nodes) != 0 {
 			t.Errorf("%+v", b)
 		}
 		return no
 	}
-	if _, err := RestoreBackup(t.Context(), q, d, asked, silent); !errors.Is(err, no) {
+	if _, err := restored(t.Context(), q, d, asked); !errors.Is(err, no) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(f.lab.StateDir()); err == nil {
 		t.Error("something was restored after a no")
 	}
-	if next, err := RestoreBackup(t.Context(), q, d, nil, silent); err != nil || next != nil {
+	if next, err := restored(t.Context(), q, d, nil); err != nil || next != nil {
 		t.Fatal(next, err)
 	}
 	for name, want := range lost {
@@ -188,7 +206,7 @@ func lostControlHost(t *testing.T, f *fakes, file string, key request.BackupKey)
 	}
 	partOfPKI(t, f, q, d)
 	q.FilesOnly = false
-	next, err := RestoreBackup(t.Context(), q, d, nil, silent)
+	next, err := restored(t.Context(), q, d, nil)
 	if re, is := next.(request.Restore); err != nil || !is || re.Source.Cluster != "sim" {
 		t.Fatal(next, err)
 	}
@@ -224,7 +242,7 @@ func partOfPKI(t *testing.T, f *fakes, q request.BackupRestore, d Deps) {
 		os.Remove(filepath.Join(dir, "pki", "ca.key"))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RestoreBackup(t.Context(), q, d, nil, silent); err != nil {
+	if _, err := restored(t.Context(), q, d, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := pkiFiles(t, f); !slices.Equal(got, whole) {
@@ -254,12 +272,12 @@ func newMachines(t *testing.T, fresh *fakes, file string, key request.BackupKey)
 	}
 	q := request.BackupRestore{Common: request.OfFile(deploy), File: file, Key: key}
 	for range 2 {
-		if _, err := RestoreBackup(t.Context(), q, d, func(_ context.Context, b BackupContent) error {
+		if _, err := restored(t.Context(), q, d, func(b BackupContent) error {
 			if len(b.Nodes) != 2 {
 				t.Errorf("%+v", b.Nodes)
 			}
 			return nil
-		}, silent); err != nil {
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -269,7 +287,7 @@ func newMachines(t *testing.T, fresh *fakes, file string, key request.BackupKey)
 	// It was a mistake: a restore without -f ends it, and the cluster is what it was. Then it is wanted after all.
 	back := request.BackupRestore{File: file, Key: key}
 	seed := filepath.Join(fresh.lab.StateDir(), "seed.json")
-	if next, err := RestoreBackup(t.Context(), back, d, nil, silent); err != nil || next.Verb() != request.VerbRestore {
+	if next, err := restored(t.Context(), back, d, nil); err != nil || next.Verb() != request.VerbRestore {
 		t.Fatal(next, err)
 	}
 	_, err := os.Stat(seed)
@@ -277,7 +295,7 @@ func newMachines(t *testing.T, fresh *fakes, file string, key request.BackupKey)
 	if !errors.Is(err, fs.ErrNotExist) || err2 != nil {
 		t.Error(err, err2)
 	}
-	next, err := RestoreBackup(t.Context(), q, d, nil, silent)
+	next, err := restored(t.Context(), q, d, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +325,17 @@ func restoresThatAreRefused(t *testing.T, f *fakes, file string, key request.Bac
 	text := string(f.lab.DeployYAML())
 	otherCIDR := write(strings.Replace(text, "10.200.0.0/16", "10.201.0.0/16", 1))
 	otherName := write(strings.Replace(text, "cluster-id: sim", "cluster-id: other", 1))
+	imported, _, err := config.SetImported([]byte(text), "deploy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(f.lab.StateDir(), "deploy.yaml")
+	before, err := os.ReadFile(own)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, q := range map[string]request.BackupRestore{
+		"backup.imported":   {Common: request.OfFile(write(string(imported))), File: file, Key: key},
 		"backup.network":    {Common: request.OfFile(otherCIDR), File: file, Key: key},
 		"backup.cluster-id": {Common: request.OfFile(otherName), File: file, Key: key},
 		"backup.files-only": {Common: request.OfFile(otherName), File: file, Key: key, FilesOnly: true},
@@ -316,8 +344,11 @@ func restoresThatAreRefused(t *testing.T, f *fakes, file string, key request.Bac
 		"backup.not-one":    {File: otherName, Key: key},
 		"usage.secret":      {File: file, Key: request.BackupKey{Passphrase: "prompt"}},
 	} {
-		if _, err := RestoreBackup(t.Context(), q, d, nil, silent); code(err) != want {
+		if _, err := restored(t.Context(), q, d, nil); code(err) != want {
 			t.Errorf("%v, want %s", err, want)
+		}
+		if is, err := os.ReadFile(own); err != nil || !bytes.Equal(is, before) {
+			t.Errorf("%s: the cluster's deploy.yaml has changed: %v", want, err)
 		}
 	}
 	r := &Restoring{opened: &opened{manifest: &backup.Manifest{Cluster: "sim", Kubernetes: "v1.36.0"}}, deps: d}
@@ -336,7 +367,7 @@ func restoresThatAreRefused(t *testing.T, f *fakes, file string, key request.Bac
 	if err := errors.Join(err, os.WriteFile(ca, []byte("of another cluster"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = RestoreBackup(t.Context(), request.BackupRestore{File: file, Key: key}, d, nil, silent)
+	_, err = restored(t.Context(), request.BackupRestore{File: file, Key: key}, d, nil)
 	if code(err) != "backup.other-cluster" {
 		t.Error(err)
 	}
@@ -354,7 +385,7 @@ func TestARestoreChecksAgainWithTheLock(t *testing.T) {
 	f, d := simulate(t, phasestest.Shape{Masters: 1})
 	file, key := taken(t, f)
 	q := request.BackupRestore{File: file, Key: key}
-	confirm := func(_ context.Context, b BackupContent) error {
+	confirm := func(b BackupContent) error {
 		if len(b.Nodes) != 1 || b.Nodes[0].Name != "renamed" {
 			t.Errorf("not the cluster's own nodes: %+v", b.Nodes)
 		}
@@ -368,7 +399,7 @@ func TestARestoreChecksAgainWithTheLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RestoreBackup(t.Context(), q, d, confirm, silent); code(err) != "backup.other-cluster" {
+	if _, err := restored(t.Context(), q, d, confirm); code(err) != "backup.other-cluster" {
 		t.Error(err)
 	}
 }

@@ -27,30 +27,9 @@ type BackupContent struct {
 	Nodes []config.Node
 }
 
-// RestoreBackup brings back what a backup has, as far as that is the control host's, and gives the request of the run
-// that does the rest: a restore of etcd on the machines that the cluster has, or a deploy to new ones, which begins
-// with the snapshot. nil: nothing is left to do. confirm is called before anything is changed; nil: nothing is asked.
-//
-// A cluster with other CAs is never replaced. Who asks again after an interruption gets the same request.
-func RestoreBackup(
-	ctx context.Context, q request.BackupRestore, d Deps, confirm func(context.Context, BackupContent) error,
-	progress func(done, total int64),
-) (request.Request, error) {
-	r, err := OpenRestore(ctx, q, d, progress)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	if confirm != nil {
-		if err := confirm(ctx, BackupContent{r.manifest, r.snapshot, r.nodes}); err != nil {
-			return nil, err
-		}
-	}
-	return r.Place(ctx)
-}
-
-// Restoring is a backup that was opened and can be restored here, for who may not come to the run that does the rest:
-// OpenRestore changes nothing, Place what RestoreBackup changes, and Undo brings that back.
+// Restoring is a backup that was opened and can be restored here. OpenRestore changes nothing, Place brings back what
+// is the control host's, and Undo takes that back for who does not come to the run that does the rest. A cluster with
+// other CAs is never replaced. Who asks again after an interruption gets the same request.
 type Restoring struct {
 	*opened
 	remove  func()
@@ -88,7 +67,11 @@ func OpenRestore(
 // Close removes what was decrypted and is not placed.
 func (r *Restoring) Close() { r.remove() }
 
-// Place puts the files where they belong, and gives the request of the run that does the rest.
+// Content is what is about to be restored.
+func (r *Restoring) Content() BackupContent { return BackupContent{r.manifest, r.snapshot, r.nodes} }
+
+// Place puts the files where they belong, and gives the request of the run that does the rest: a restore of etcd on the
+// machines that the cluster has, or a deploy to new ones, which begins with the snapshot. nil: nothing is left to do.
 func (r *Restoring) Place(ctx context.Context) (next request.Request, err error) {
 	err = r.locked(ctx, func(files Files) error {
 		if err := r.check(ctx); err != nil { // somebody else may have worked on it since
@@ -99,6 +82,10 @@ func (r *Restoring) Place(ctx context.Context) (next request.Request, err error)
 	})
 	return next, err
 }
+
+// Replaces says whether Place has set aside the cluster's own deploy.yaml: until the run has begun, this host does not
+// know of the cluster's machines any more.
+func (r *Restoring) Replaces() bool { return r.aside != "" && r.there }
 
 // Undo brings back what Place has set aside, unless somebody has begun with the cluster since, and removes the
 // snapshot.
@@ -225,6 +212,9 @@ func (r *Restoring) fits(s *source) error {
 	if c.Name != r.manifest.Cluster {
 		return event.NewFault(event.ClassUsage, "backup.cluster-id", nil, "file", s.file, "cluster", r.manifest.Cluster,
 			"id", c.Name)
+	}
+	if c.Eggo.Imported { // of the machines that the cluster had; the run would refuse it with them set aside
+		return event.NewFault(event.ClassUsage, "backup.imported", nil, "file", s.file, "cluster", c.Name)
 	}
 	if was != nil {
 		for _, k := range []struct{ key, is, was string }{
