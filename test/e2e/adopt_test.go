@@ -15,8 +15,8 @@ import (
 )
 
 // handmade packs what the original eggo's manual has people pack, in its typed layout: the content of a bundle without
-// everything that only our bundles have.
-func handmade(t *testing.T, s *stand.Stand) (archive string, from bundle.Manifest) {
+// everything that only our bundles have. bare is the same without images.
+func handmade(t *testing.T, s *stand.Stand) (archive, bare string, from bundle.Manifest) {
 	t.Helper()
 	text := program(t, "tar", "-xzOf", s.Bundle, bundle.ManifestName)
 	must(t, "manifest", json.Unmarshal([]byte(text), &from))
@@ -35,8 +35,10 @@ func handmade(t *testing.T, s *stand.Stand) (archive string, from bundle.Manifes
 	inPackage(t, dir, "kubelet", "kube-proxy")
 	archive = filepath.Join(s.Dir, "packages-x86.tar.gz")
 	program(t, "tar", "-C", dir, "-czf", archive, ".")
+	bare = filepath.Join(s.Dir, "without-images.tar")
+	program(t, "tar", "-C", dir, "--exclude=./image", "-cf", bare, ".")
 	must(t, "by hand", os.RemoveAll(dir))
-	return archive, from
+	return archive, bare, from
 }
 
 // inPackage moves binaries to a package, as the manual's example has them.
@@ -62,14 +64,19 @@ func TestAdoptedBundle(t *testing.T) {
 	s := newLab(t, 2)
 	ctx := t.Context()
 	w := workshopOn(t, s)
-	archive, from := handmade(t, s)
+	archive, bare, from := handmade(t, s)
 	out := filepath.Join(s.Dir, "adopted")
 
-	s.Say("== for another architecture, and damaged: refused, nothing is written")
+	s.Say("== for another architecture, without images, and damaged: refused, nothing is written")
 	if got := w.runs(t, 6, "adopt", archive, "--arch", otherThan(runtime.GOARCH), "-o", out); got.Has(
 		"adopt.arch") != nil {
 		t.Error(got.Out)
 	}
+	if got := w.runs(t, 6, "adopt", bare, "-o", out); got.Has("adopt.no-images") != nil ||
+		strings.Count(got.Out, "[adopt.") != 1 {
+		t.Error(got.Out)
+	}
+	must(t, bare, os.Remove(bare))
 	cut := filepath.Join(s.Dir, "cut.tar.gz")
 	program(t, "sh", "-c", `head -c 5000000 "$1" >"$2"`, "sh", archive, cut)
 	if got := w.runs(t, 6, "adopt", cut, "-o", out); got.Has("adopt.damaged") != nil {

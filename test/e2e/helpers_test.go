@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -92,6 +93,32 @@ func noChange(t *testing.T, state, cluster string) {
 	for _, r := range runs[len(runs)-1] {
 		if c, ok := r.Event.(event.Change); ok {
 			t.Errorf("a change was announced: %s on %s: %v", c.Step, c.Host, c.Desc)
+		}
+	}
+}
+
+// restarts says of each pod how often its containers were restarted, but for pods whose name begins with one of those
+// given: namespace/name=counts.
+func restarts(t *testing.T, s *stand.Stand, but ...string) []string {
+	t.Helper()
+	out, err := s.Kubectl(t.Context(), "get", "pods", "-A", "-o", "jsonpath={range.items[*]}{.metadata.namespace}/"+
+		"{.metadata.name}={.status.containerStatuses[*].restartCount},{end}")
+	must(t, "pods", err)
+	pods := strings.Split(strings.TrimSuffix(strings.TrimSpace(out), ","), ",")
+	return slices.DeleteFunc(pods, func(pod string) bool {
+		return slices.ContainsFunc(but, func(name string) bool { return strings.HasPrefix(pod, name) })
+	})
+}
+
+// noRestart wants all pods that were there to be there, and none of their containers to have been restarted.
+func noRestart(t *testing.T, before, after []string) {
+	t.Helper()
+	if len(before) < 2 {
+		t.Errorf("not the pods of a cluster: %q", before)
+	}
+	for _, pod := range before {
+		if !slices.Contains(after, pod) {
+			t.Errorf("%s was restarted: %q", pod, after)
 		}
 	}
 }

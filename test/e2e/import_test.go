@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/shell"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
@@ -158,13 +160,61 @@ func whatRuns(t *testing.T, s *stand.Stand, nodes int) []string {
 	return out
 }
 
+// refusedPart: a part of a static pod that Eggo would lose refuses the import, and nothing is touched. A scheduler is
+// what stands still the least.
+func refusedPart(t *testing.T, s *stand.Stand, runs func() []string) {
+	t.Helper()
+	const manifest, aside = "/etc/kubernetes/manifests/kube-scheduler.yaml", "/root/kube-scheduler.yaml"
+	replace := func(edit string) { // at once: the kubelet may read it at any time
+		t.Helper()
+		_, err := s.Lab.Run(t.Context(), "n2", "set -e; was=$(pgrep -x -o kube-scheduler); cp -p "+aside+
+			" /etc/kubernetes/next; "+edit+"; mv /etc/kubernetes/next "+manifest+"; for i in $(seq 90); do "+
+			`now=$(pgrep -x -o kube-scheduler || true); [ "${now:-$was}" = "$was" ] || exit 0; sleep 2; done; exit 1`)
+		must(t, "scheduler of n2", err)
+		must(t, "scheduler of n2", stand.Until(t.Context(), 3*time.Minute, "the scheduler is ready",
+			func(ctx context.Context) error {
+				_, err := s.Kubectl(ctx, "-n", "kube-system", "wait", "--for=condition=Ready", "--timeout=30s",
+					"pod/kube-scheduler-n2")
+				return err
+			}))
+	}
+	_, err := s.Lab.Run(t.Context(), "n2", "cp -p "+manifest+" "+aside)
+	must(t, "scheduler of n2", err)
+	replace("sed -i 's/cpu: 100m/cpu: 50m/' /etc/kubernetes/next")
+	before := runs()
+	got := try(t, s, 5, importing(t, s)...)
+	must(t, "why", got.Has("kube-scheduler on n2", "spec.containers[0].resources.requests.cpu=50m", "import.refused"))
+	var wrong []string
+	for line := range strings.Lines(got.Out) {
+		if strings.HasPrefix(line, "error: ") && !strings.Contains(line, "[import.refused]") {
+			wrong = append(wrong, line)
+		}
+	}
+	if len(wrong) != 1 {
+		t.Errorf("not one thing is said to be wrong: %q", wrong)
+	}
+	if after := runs(); !slices.Equal(after, before) {
+		t.Errorf("an import that was refused has changed what runs: %v, and before %v", after, before)
+	}
+	for _, name := range []string{"pki", "deploy.yaml", "runs"} {
+		if _, err := os.Stat(filepath.Join(s.State(), "taken", name)); !os.IsNotExist(err) {
+			t.Errorf("an import that was refused has left %s: %v", name, err)
+		}
+	}
+	replace(":")
+}
+
 // TestImportKubeadm: a cluster of three control planes and a worker that kubeadm has made by hand, with the files of
-// upstream's packages. It is imported without a change on its nodes, looked at and backed up; a second import changes
-// nothing; a cleanup stops it and says what stays, and kubeadm reset removes that.
+// upstream's packages. As long as a static pod has what Eggo would lose, the import is refused. Then it is imported
+// without a change on its nodes, looked at and backed up; a second import changes nothing; a cleanup stops it and says
+// what stays, and kubeadm reset removes that.
 func TestImportKubeadm(t *testing.T) {
 	full(t)
 	s := byOthers(t, 4, 0)
 	ctx := t.Context()
+
+	s.Say("== a part that Eggo does not know: refused, and nothing is touched")
+	refusedPart(t, s, func() []string { return whatRuns(t, s, 4) })
 
 	s.Say("== imported, and nothing of it is restarted")
 	const manifests = "ls -d /etc/kubernetes/manifests 2>/dev/null || true"
@@ -203,9 +253,10 @@ func TestImportKubeadm(t *testing.T) {
 	must(t, "kubeadm reset", err)
 }
 
-// TestImportTakenOver: the same cluster is taken over by a deploy, while a client asks a Service twice a second; then a
-// worker joins, certificates are renewed, a worker of kubeadm leaves and gets its files back, the cluster is upgraded
-// to the next minor version, and a control plane of kubeadm leaves.
+// TestImportTakenOver: the same cluster is taken over by a deploy, while a client asks a Service twice a second, and no
+// pod is restarted but those that are replaced; then a worker joins, certificates are renewed, a worker of kubeadm
+// leaves and gets its files back, the cluster is upgraded to the next minor version, and a control plane of kubeadm
+// leaves.
 func TestImportTakenOver(t *testing.T) {
 	full(t)
 	s := byOthers(t, 5, 1)
@@ -234,6 +285,9 @@ func TestImportTakenOver(t *testing.T) {
 
 	s.Say("== taken over")
 	must(t, "plan", try(t, s, 0, "plan", "deploy", "--id", "taken").Has("n1", "n4", "10-kubeadm.conf"))
+	replaced := []string{"kube-system/etcd-", "kube-system/kube-apiserver-", "kube-system/kube-controller-manager-",
+		"kube-system/kube-scheduler-", "kube-system/kube-proxy-"}
+	before := restarts(t, s, replaced...)
 	watch := watchService(t, s, "n2", "n1")
 	try(t, s, 0, "deploy", "--id", "taken")
 	asked, failed := watch()
@@ -241,6 +295,7 @@ func TestImportTakenOver(t *testing.T) {
 	if asked == 0 || failed > 0 {
 		t.Errorf("the workload stood still: %d of %d calls failed", failed, asked)
 	}
+	noRestart(t, before, restarts(t, s, replaced...))
 	runsPods(t, s, "n2", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 	must(t, "use", s.Works(ctx, 4))
 	try(t, s, 0, "deploy", "--id", "taken")

@@ -58,9 +58,8 @@ func TestKubeadm(t *testing.T) {
 	noChange(t, s.State(), "pods")
 	services, err := s.Vary(file, "services.yaml", "driver: kubeadm", "driver: binary")
 	must(t, "deploy.yaml", err)
-	if err := try(t, s, 5, "deploy", "-f", services).Has("kubeadm", "binary"); err != nil {
-		t.Errorf("a driver that is changed is not refused: %v", err)
-	}
+	u := &upgraded{Stand: s, t: t, cluster: "pods", nodes: nodes}
+	u.refused(5, []string{"deploy", "-f", services}, "kubeadm", "binary")
 	try(t, s, 0, "status", "-f", file)
 	must(t, "certificates", try(t, s, 0, "certs", "list", "-f", file).Has("admin.conf", "scheduler.conf", "n1", "n2"))
 	try(t, s, 0, "certs", "renew", "-f", file)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
@@ -45,10 +44,7 @@ func TestImportOriginalTakenOver(t *testing.T) {
 
 	s.Say("== taken over")
 	must(t, "plan", try(t, s, 0, "plan", "deploy", "--id", "old").Has("n1", "n2", "/etc/etcd/etcd.conf"))
-	const pods = "get pods -A -o jsonpath={range.items[*]}{.metadata.name}=" +
-		"{.status.containerStatuses[*].restartCount},{end}"
-	before, err := s.Kubectl(ctx, strings.Fields(pods)...)
-	must(t, "pods", err)
+	before := restarts(t, s)
 	watch := watchService(t, s, "n2", "n3") // n1 has no kube-proxy
 	try(t, s, 0, "deploy", "--id", "old")
 	asked, failed := watch()
@@ -56,13 +52,7 @@ func TestImportOriginalTakenOver(t *testing.T) {
 	if asked == 0 || failed > 0 {
 		t.Errorf("the workload stood still: %d of %d calls failed", failed, asked)
 	}
-	after, err := s.Kubectl(ctx, strings.Fields(pods)...)
-	must(t, "pods", err)
-	for pod := range strings.SplitSeq(before, ",") {
-		if !strings.Contains(after, pod) {
-			t.Errorf("%s was restarted: %s", pod, after)
-		}
-	}
+	noRestart(t, before, restarts(t, s))
 	must(t, "use", s.Works(ctx, 3))
 	for _, n := range []string{"n1", "n2", "n3"} {
 		out, err := s.Lab.Run(ctx, n, "readlink /proc/$(pgrep -x -o kubelet)/exe /proc/$(pgrep -x -o kube-proxy)/exe"+

@@ -274,7 +274,7 @@ func (u *upgraded) services() map[string]string {
 	return out
 }
 
-// refused wants an upgrade to be refused with an exit code and these words, and nothing to be touched.
+// refused wants a command to be refused with an exit code and these words, and nothing to be touched.
 func (u *upgraded) refused(code int, args []string, words ...string) {
 	u.t.Helper()
 	was, before, begun := u.services(), u.changes(), u.underWay()
