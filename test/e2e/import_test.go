@@ -253,6 +253,28 @@ func TestImportKubeadm(t *testing.T) {
 	must(t, "kubeadm reset", err)
 }
 
+// changedSince: a setting of all kubelets and a key that verifies tokens came after the import. The deploy is refused
+// and names them; both are taken back.
+func changedSince(t *testing.T, s *stand.Stand) {
+	t.Helper()
+	const key, aside = "/etc/kubernetes/pki/sa.pub", "/root/sa.pub"
+	pods := func(from, to string) {
+		t.Helper()
+		_, err := s.Lab.Run(t.Context(), "n1", "export KUBECONFIG=/etc/kubernetes/admin.conf; kubectl -n kube-system "+
+			"get configmap kubelet-config -o yaml | sed 's/maxPods: "+from+"/maxPods: "+to+"/' | kubectl replace -f -")
+		must(t, "setting", err)
+	}
+	pods("90", "95")
+	_, err := s.Lab.Run(t.Context(), "n2", "set -e; cp -p "+key+" "+aside+"; openssl genrsa 2048 2>/dev/null | "+
+		"openssl rsa -pubout 2>/dev/null >>"+key)
+	must(t, "key", err)
+	must(t, "why", try(t, s, 5, "deploy", "--id", "taken").Has("import.lost-settings", "--max-pods=95",
+		"kubelet-config", "import.public-keys", "n2", key))
+	_, err = s.Lab.Run(t.Context(), "n2", "mv "+aside+" "+key)
+	must(t, "key", err)
+	pods("95", "90")
+}
+
 // TestImportTakenOver: the same cluster is taken over by a deploy, while a client asks a Service twice a second, and no
 // pod is restarted but those that are replaced; then a worker joins, certificates are renewed, a worker of kubeadm
 // leaves and gets its files back, the cluster is upgraded to the next minor version, and a control plane of kubeadm
@@ -282,6 +304,9 @@ func TestImportTakenOver(t *testing.T) {
 	}
 	_, err = s.Lab.Run(ctx, "n4", "rm /etc/default/kubelet")
 	must(t, "flag", err)
+
+	s.Say("== nor is what was changed since the import")
+	changedSince(t, s)
 
 	s.Say("== taken over")
 	must(t, "plan", try(t, s, 0, "plan", "deploy", "--id", "taken").Has("n1", "n4", "10-kubeadm.conf"))
