@@ -39,7 +39,7 @@ func (r Reader) Read(ctx context.Context, first config.Node) (*takeover.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	server, admin, err := readServer(ctx, h)
+	server, admin, err := readAll(ctx, h)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (r Reader) Read(ctx context.Context, first config.Node) (*takeover.Cluster,
 			if h, err = r.Connect(ctx, other); err != nil {
 				return nil, err
 			}
-			if s, _, err = readServer(ctx, h); err != nil {
+			if s, _, err = readAll(ctx, h); err != nil {
 				return nil, err
 			}
 		}
@@ -99,23 +99,35 @@ func addressOf(n corev1.Node) netip.Addr {
 	return netip.Addr{}
 }
 
-// Server reads what lies on a control plane, but for the static pods that are ours.
+// Server reads what lies on a control plane that is to be taken over: the static pods that are not ours, and, unless
+// all are, the key of service accounts and what encrypts Secrets.
 func Server(ctx context.Context, h node.Host) (takeover.Server, error) {
-	s, _, err := readServer(ctx, h)
+	all := make([]string, 0, len(takeover.Pods()))
+	for _, component := range takeover.Pods() {
+		all = append(all, node.Dir+"/applied/"+component)
+	}
+	s, _, err := readServer(ctx, h, "if ls "+shell.QuoteAll(all)+" >/dev/null 2>&1; then exit 0; fi\nfile "+
+		takeover.PKIDir+"/sa.key\n")
 	return s, err
 }
 
-// readServer is Server, and the kubeconfig of the administrator. Keys are among it: neither script nor output is
-// logged.
-func readServer(ctx context.Context, h node.Host) (takeover.Server, []byte, error) {
-	s := takeover.Server{Node: h.Name(), Manifests: map[string][]byte{}, PKI: map[string][]byte{}}
-	script := readLib + "for f in " + takeover.ManifestDir + "/*.yaml; do\n  c=${f##*/}\n  c=${c%.yaml}\n  if [ -e " +
-		node.Dir + "/applied/\"$c\" ]; then printf '" + oursMark + "%s \\n' \"$c\"; else file \"$f\"; fi\ndone\nfile " +
-		takeover.AdminConf + "\nfile " + takeover.PKIDir + "/" + takeover.PublicKeys + "\n"
+// readAll reads all that an import needs of a control plane, and the kubeconfig of the administrator.
+func readAll(ctx context.Context, h node.Host) (takeover.Server, []byte, error) {
+	script := "file " + takeover.AdminConf + "\n"
 	for _, name := range takeover.Secrets() {
 		script += "file " + shell.Quote(takeover.PKIDir+"/"+name) + "\n"
 	}
-	files, err := readFiles(ctx, h, script)
+	return readServer(ctx, h, script)
+}
+
+// readServer reads the static pods that are not ours, and then what the script more prints. Keys are among it: neither
+// script nor output is logged.
+func readServer(ctx context.Context, h node.Host, more string) (takeover.Server, []byte, error) {
+	s := takeover.Server{Node: h.Name(), Manifests: map[string][]byte{}, PKI: map[string][]byte{}}
+	script := readLib + "for f in " + takeover.ManifestDir + "/*.yaml; do\n  c=${f##*/}\n  c=${c%.yaml}\n  if [ -e " +
+		node.Dir + "/applied/\"$c\" ]; then printf '" + oursMark + "%s \\n' \"$c\"; else file \"$f\"; fi\ndone\nfile " +
+		takeover.PKIDir + "/" + takeover.PublicKeys + "\n"
+	files, err := readFiles(ctx, h, script+more)
 	if err != nil {
 		return s, nil, err
 	}
