@@ -33,6 +33,9 @@ func recordFile(dir, driver, kubernetes string) string {
 // save writes the record in place of the former one.
 func (r *Record) save(dir string) error {
 	data, err := json.MarshalIndent(r, "", " ")
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
 	if err != nil {
 		return err
 	}
