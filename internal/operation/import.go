@@ -203,7 +203,7 @@ func placeImport(
 	if f := event.AsFault(err); f != nil && f.Code == "pki.external-differs" {
 		if ca, _ := os.ReadFile(filepath.Join(files.Dir(), "pki", "ca.crt")); bytes.Equal(ca, secrets["ca.crt"]) {
 			return source, event.NewFault(event.ClassPreflight, "import.key-differs", nil, "cluster", name, "dir",
-				files.Dir(), "file", f.Args["file"])
+				files.Dir(), "file", f.Args["file"], "from", from)
 		}
 		return source, event.NewFault(event.ClassUsage, "import.known", nil, "cluster", name, "dir", files.Dir())
 	}

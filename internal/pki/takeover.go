@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -84,7 +85,10 @@ func publicKeys(data []byte) []any {
 			if crt, err := x509.ParseCertificate(b.Bytes); err == nil {
 				key = crt.PublicKey
 			}
-		default: // a private key has its public one, too
+		default: // a private key has its public one, too; parameters and others are no keys
+			if !strings.HasSuffix(b.Type, "PRIVATE KEY") {
+				continue
+			}
 			if own, err := decodeKey(pem.EncodeToMemory(b)); err == nil {
 				key = own.Public()
 			}

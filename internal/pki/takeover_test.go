@@ -32,6 +32,7 @@ func TestPublicKeysOfAPrivateOne(t *testing.T) {
 		return block("PUBLIC KEY", der, err)
 	}
 	private := block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(own), nil)
+	parameters := block("EC PARAMETERS", []byte("x"), nil)
 	crt := block("CERTIFICATE", []byte("x"), nil)
 	for name, c := range map[string]struct {
 		public []byte
@@ -40,6 +41,7 @@ func TestPublicKeysOfAPrivateOne(t *testing.T) {
 		"as kubeadm writes it": {pkix(own.Public()), true},
 		"as openssl rsa does":  {block("RSA PUBLIC KEY", x509.MarshalPKCS1PublicKey(&own.PublicKey), nil), true},
 		"the private one":      {private, true},
+		"with parameters":      {slices.Concat(parameters, private), true},
 		"twice":                {slices.Concat(pkix(own.Public()), pkix(own.Public())), true},
 		"another":              {pkix(other.Public()), false},
 		"another beside it":    {slices.Concat(pkix(own.Public()), pkix(other.Public())), false},

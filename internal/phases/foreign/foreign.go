@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/base64"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -102,12 +103,8 @@ func addressOf(n corev1.Node) netip.Addr {
 // Server reads what lies on a control plane that is to be taken over: the static pods that are not ours, and, unless
 // all are, the key of service accounts and what encrypts Secrets.
 func Server(ctx context.Context, h node.Host) (takeover.Server, error) {
-	all := make([]string, 0, len(takeover.Pods()))
-	for _, component := range takeover.Pods() {
-		all = append(all, node.Dir+"/applied/"+component)
-	}
-	s, _, err := readServer(ctx, h, "if ls "+shell.QuoteAll(all)+" >/dev/null 2>&1; then exit 0; fi\nfile "+
-		takeover.PKIDir+"/sa.key\n")
+	s, _, err := readServer(ctx, h, fmt.Sprintf("[ $ours -lt %d ] || exit 0\nfile %s/sa.key\n",
+		len(takeover.Pods()), takeover.PKIDir))
 	return s, err
 }
 
@@ -124,10 +121,8 @@ func readAll(ctx context.Context, h node.Host) (takeover.Server, []byte, error) 
 // script nor output is logged.
 func readServer(ctx context.Context, h node.Host, more string) (takeover.Server, []byte, error) {
 	s := takeover.Server{Node: h.Name(), Manifests: map[string][]byte{}, PKI: map[string][]byte{}}
-	script := readLib + "for f in " + takeover.ManifestDir + "/*.yaml; do\n  c=${f##*/}\n  c=${c%.yaml}\n  if [ -e " +
-		node.Dir + "/applied/\"$c\" ]; then printf '" + oursMark + "%s \\n' \"$c\"; else file \"$f\"; fi\ndone\nfile " +
-		takeover.PKIDir + "/" + takeover.PublicKeys + "\n"
-	files, err := readFiles(ctx, h, script+more)
+	files, err := readFiles(ctx, h, podsScript(takeover.ManifestDir, node.Dir+"/applied")+"file "+takeover.PKIDir+"/"+
+		takeover.PublicKeys+"\n"+more)
 	if err != nil {
 		return s, nil, err
 	}
@@ -150,6 +145,17 @@ func readServer(ctx context.Context, h node.Host, more string) (takeover.Server,
 		s.Encryption = more[at]
 	}
 	return s, files[takeover.AdminConf], nil
+}
+
+// podsScript prints the components whose static pods are ours, and counts them in the variable ours, and all manifests
+// that are not. Ours is what has a stamp, also when somebody has removed its manifest, and one with our revision, whose
+// stamp a run that was killed has not written yet.
+func podsScript(manifests, applied string) string {
+	return readLib + "ours=0\nfor c in " + strings.Join(takeover.Pods(), " ") + "; do\n" +
+		"  if [ -e " + applied + "/$c ] || grep -qs EGGO_REVISION " + manifests + "/$c.yaml; then\n" +
+		"    printf '" + oursMark + "%s \\n' $c; ours=$((ours + 1))\n  fi\ndone\n" +
+		"for f in " + manifests + "/*.yaml; do\n  c=${f##*/}\n  c=${c%.yaml}\n" +
+		"  if [ ! -e " + applied + "/\"$c\" ] && ! grep -qs EGGO_REVISION \"$f\"; then file \"$f\"; fi\ndone\n"
 }
 
 // oursMark is ahead of a component whose static pod is ours, where a file has its path.

@@ -16,7 +16,7 @@ import (
 // without them.
 func checkKubeletFlags() Check {
 	return Check{
-		Name: "kubelet-flags", Codes: []string{"preflight.kubelet-flags"}, Needs: Ours,
+		Name: "kubelet-flags", Codes: []string{"preflight.kubelet-flags", "preflight.kubelet-env"}, Needs: Ours,
 		Ask: func(ctx context.Context, in *Input, n config.Node, f *facts.Facts) []event.Finding {
 			if !f.Imported() || !in.takesOver() || !in.deploysAll() || !in.Cluster.ByKubeadm() {
 				return nil
@@ -33,17 +33,21 @@ func checkKubeletFlags() Check {
 					lost = append(lost, event.Clean(flag.String()))
 				}
 			}
-			if len(lost) == 0 {
-				return nil
+			var found []event.Finding
+			if len(lost) > 0 {
+				found = one(event.Error, n, "preflight.kubelet-flags", "flags", strings.Join(lost, ", "))
 			}
-			return one(event.Error, n, "preflight.kubelet-flags", "flags", strings.Join(lost, ", "))
+			if vars := takeover.KubeletVars(out); len(vars) > 0 {
+				found = append(found, one(event.Error, n, "preflight.kubelet-env", "variables", cleaned(vars))...)
+			}
+			return found
 		},
 	}
 }
 
 // kubeletScript prints what a kubelet that is not ours yet is started with.
 func kubeletScript() string {
-	return "APPLIED=" + shell.Quote(node.Dir+"/applied/"+takeover.KubeletUnit) + "\n" + takeover.KubeletScript
+	return "APPLIED=" + shell.Quote(node.Dir+"/applied/"+takeover.KubeletUnit) + "\n" + takeover.KubeletScript()
 }
 
 // hasFlag says whether deploy.yaml gives kubelets a flag, with the same value.

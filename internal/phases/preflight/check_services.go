@@ -35,7 +35,7 @@ func checkServices() Check {
 			}
 			nd := in.Nodes.Node(n.Name)
 			out, err := nd.Query(ctx, "APPLIED="+shell.Quote(node.Dir+"/applied")+"\nUNITS="+
-				shell.Quote(strings.Join(takeover.Units(in.Owns(n)), " "))+"\n"+takeover.ServicesScript)
+				shell.Quote(strings.Join(takeover.Units(in.Owns(n)), " "))+"\n"+takeover.ServicesScript())
 			if err != nil {
 				return as(n.Name, err)
 			}

@@ -44,13 +44,15 @@ func checkTakeoverSince() Check {
 			}
 			is := *c
 			is.Servers = servers
-			found, err := takeover.Since{Cluster: &is, Has: in.hasArg, Kept: func(name string) ([]byte, error) {
+			kept := func(name string) ([]byte, error) {
 				data, err := os.ReadFile(filepath.Join(in.StateDir, "pki", filepath.FromSlash(name)))
 				if err != nil {
 					return nil, event.NewFault(event.ClassPreflight, "state.read", err)
 				}
 				return data, nil
-			}}.Lost()
+			}
+			found, err := takeover.Since{Cluster: &is, Has: in.hasArg, Serving: in.Cluster.KubeletServing,
+				Kept: kept}.Lost()
 			if err != nil {
 				return append(found, as("", err)...)
 			}

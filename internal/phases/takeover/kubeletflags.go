@@ -12,9 +12,21 @@ const KubeletUnit = "kubelet.service"
 
 // KubeletScript prints what a kubelet that others have set up is started with, for KubeletFlags; nothing when the file
 // APPLIED, a variable ahead of it, is there: then the kubelet is ours.
-//
+func KubeletScript() string { return heededLib + kubeletScript }
+
 //go:embed kubeletflags.sh
-var KubeletScript string
+var kubeletScript string
+
+// KubeletVars are the variables that a kubelet would run without, in what the node printed.
+func KubeletVars(out string) []string {
+	var all []string
+	for line := range strings.Lines(out) {
+		if name, is := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "var "); is {
+			all = append(all, name)
+		}
+	}
+	return all
+}
 
 // KubeletFlag is one as a kubelet is started with it.
 type KubeletFlag struct{ Name, Value string }

@@ -53,7 +53,8 @@ func (t *taking) pki() map[string][]byte {
 		t.publicKeys(s)
 		t.encryption(s, out)
 	}
-	if out[encryptionName] == nil {
+	theirs := func(s Server) bool { return !slices.Contains(s.Ours, apiServer) }
+	if out[encryptionName] == nil && slices.ContainsFunc(t.Servers, theirs) {
 		out[encryptionName] = []byte(plainSecrets)
 	}
 	return out

@@ -52,7 +52,7 @@ func TestServicesScriptOnProcesses(t *testing.T) {
 		started(t, cmd.Process.Pid, "60")
 		systemctl := "systemctl() { case $* in *MainPID*) echo " + strconv.Itoa(cmd.Process.Pid) + " ;; esac; }\n" +
 			"timeout() { :; }\nAPPLIED=" + dir + "/applied\nUNITS=kube-scheduler\n"
-		got, err := exec.CommandContext(t.Context(), "sh", "-c", systemctl+ServicesScript).CombinedOutput()
+		got, err := exec.CommandContext(t.Context(), "sh", "-c", systemctl+ServicesScript()).CombinedOutput()
 		if err != nil || !strings.HasPrefix(string(got), "unit kube-scheduler\nmain ") ||
 			strings.Contains(string(got), "arg 60\n") != (c.want != "") {
 			t.Errorf("%s: %v %s", name, err, got)
@@ -98,7 +98,7 @@ func TestServicesScriptWithoutUnits(t *testing.T) {
 	const systemctl = "systemctl() { case $* in *LoadState*etcd*) echo loaded ;; *LoadState*) echo not-found ;; " +
 		"*MainPID*) echo 0 ;; esac; }\n"
 	out, err := exec.CommandContext(t.Context(), "sh", "-euc", systemctl+"APPLIED="+t.TempDir()+
-		"\nUNITS='etcd kube-apiserver kubelet kube-proxy'\n"+ServicesScript).CombinedOutput()
+		"\nUNITS='etcd kube-apiserver kubelet kube-proxy'\n"+ServicesScript()).CombinedOutput()
 	if err != nil || string(out) != "unit etcd\nunit kubelet\nunit kube-proxy\n" {
 		t.Errorf("%s %v", out, err)
 	}
@@ -109,7 +109,7 @@ func TestServicesScriptWithoutUnits(t *testing.T) {
 func TestServicesScriptOnVariables(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"a.conf": "[Service]\nEnvironment=\"GOGC=50\"\nEnvironmentFile=-" + dir + "/file\n",
+		"a.conf": "[Service]\nEnvironment=\"A=b\" \\\n \"GOGC=50\" MY_GODEBUG=1\nEnvironmentFile=-" + dir + "/file\n",
 		"file":   "no_proxy=10.0.0.0/8\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -128,7 +128,7 @@ func TestServicesScriptOnVariables(t *testing.T) {
 	systemctl := "systemctl() { case $* in *MainPID*) echo " + strconv.Itoa(cmd.Process.Pid) +
 		" ;; *DropInPaths*) echo " + dir + "/a.conf ;; show-environment) echo TZ=UTC ;; esac; }\n" +
 		"timeout() { :; }\nAPPLIED=" + dir + "/applied\nUNITS=kube-scheduler\n"
-	out, err := exec.CommandContext(t.Context(), "sh", "-euc", systemctl+ServicesScript).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "sh", "-euc", systemctl+ServicesScript()).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "\nvar GODEBUG\nvar HTTPS_PROXY\nversion") ||
 		strings.Count(string(out), "var ") != 2 || strings.Contains(string(out), "secret") {
 		t.Errorf("%v %s", err, out)

@@ -13,9 +13,15 @@ import (
 
 // ServicesScript prints how the services of the original eggo run, for Services: those whose names, without the ending,
 // are in the variable UNITS ahead of it, and for which there is no file in the directory APPLIED: they are ours then.
-//
+func ServicesScript() string { return heededLib + servicesScript }
+
 //go:embed services.sh
-var ServicesScript string
+var servicesScript string
+
+// heededLib finds the variables that programs heed.
+//
+//go:embed heeded.sh
+var heededLib string
 
 // Service is a component that runs as the original eggo, or somebody after it, has set it up.
 type Service struct {
@@ -203,11 +209,12 @@ func (o Original) Lost(s Service) (flags, settings []string) {
 	return flags, settings
 }
 
-// LostVars are the other variables of a service that one of ours would run without.
+// LostVars are the other variables of a service that one of ours would run without. The original's unit starts etcd
+// with as many processors as the machine has, which is what it takes without being told.
 func (o Original) LostVars(s Service) []string {
 	return slices.DeleteFunc(slices.Clone(s.Vars), func(name string) bool {
 		_, is := o.Ours[name]
-		return is && s.Name == etcd
+		return s.Name == etcd && (is || name == "GOMAXPROCS")
 	})
 }
 

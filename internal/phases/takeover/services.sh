@@ -3,20 +3,6 @@
 # "var VARIABLE" of what else a program heeds and only its unit says, without the value, which may have a password,
 # "pub LINE" of the keys by which an API server verifies tokens, "sum FLAG SUM" of the keys that it reads, without what is blank,
 # "swap FILE" of what turns on again the swap that its unit turns off, "main PID" of the process that systemd has started, whatever it is.
-heeded='^(HTTPS?_PROXY|NO_PROXY|ALL_PROXY|https?_proxy|no_proxy|all_proxy|GO[A-Z0-9]+|SSL_CERT_(FILE|DIR)|TZ|KUBE_FEATURE_[A-Za-z0-9]+)='
-manager=$(systemctl show-environment 2>/dev/null || true)
-# said VARIABLE UNIT: by systemd to every service, or by a drop-in, which stays
-said() {
-  if printf '%s\n' "$manager" | grep -q "^$1="; then return 0; fi
-  for f in $(systemctl show -p DropInPaths --value "$2.service" 2>/dev/null || true); do
-    [ -f "$f" ] || continue
-    if grep -q "^ *Environment *=.*$1=" "$f"; then return 0; fi
-    for e in $(sed -n 's/^ *EnvironmentFile *= *-*//p' "$f"); do
-      if grep -qs "^ *$1=" "$e"; then return 0; fi
-    done
-  done
-  return 1
-}
 pids() { printf '%s\n' "$1"; tr ' ' '\n' <"/proc/$1/task/$1/children" 2>/dev/null || true; }
 for u in $UNITS; do
   [ ! -e "$APPLIED/$u.service" ] || continue
@@ -42,9 +28,7 @@ for u in $UNITS; do
   done
   [ -n "$p" ] && [ -r "/proc/$p/cmdline" ] || continue
   tr '\n\0' ' \n' <"/proc/$p/cmdline" | sed 's/^/arg /'
-  tr '\n\0' ' \n' <"/proc/$p/environ" | grep -E "$heeded" | cut -d= -f1 | sort -u | while IFS= read -r v; do
-    said "$v" "$u" || printf 'var %s\n' "$v"
-  done
+  heeded "$p" "$u"
   # flags NAME: its values, flag NAME: the last one
   flags() { tr '\n\0' ' \n' <"/proc/$p/cmdline" | sed -n -e "s/^--*$1=//p" -e "/^--*$1\$/{n;p;}"; }
   flag() { flags "$1" | tail -n 1; }

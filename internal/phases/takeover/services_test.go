@@ -221,7 +221,7 @@ func TestServicesAsANodePrintsThem(t *testing.T) {
 	if len(s) != 1 || !pki.IsPublic(private, []byte(s[0].Public)) {
 		t.Errorf("%+v", s)
 	}
-	s = Services("unit etcd\narg /usr/bin/etcd\nvar GOGC\nvar HTTPS_PROXY\n")
+	s = Services("unit etcd\narg /usr/bin/etcd\nvar GOGC\nvar GOMAXPROCS\nvar HTTPS_PROXY\n")
 	o := Original{Ours: map[string]string{"GOGC": "50"}}
 	if len(s) != 1 || !slices.Equal(o.LostVars(s[0]), []string{"HTTPS_PROXY"}) {
 		t.Errorf("%+v", s)

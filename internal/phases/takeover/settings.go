@@ -36,7 +36,11 @@ func (t *taking) proxy() {
 		if f.unset(explicit) || ours[f.path] == f.value || f.path == "clusterCIDR" && t.networks().Pods == "" {
 			continue
 		}
-		t.setting(proxy, config.ProxyFlag(f.path), f, true)
+		flag := config.ProxyFlag(f.path)
+		if f.path == "logging.verbosity" {
+			flag = "--v"
+		}
+		t.setting(proxy, flag, f, true)
 	}
 }
 
@@ -108,6 +112,7 @@ var kubeletFlags = map[string]string{
 	"volumePluginDir":                  "--volume-plugin-dir",
 	"volumeStatsAggPeriod":             "--volume-stats-agg-period",
 	"featureGates":                     "--feature-gates",
+	"logging.verbosity":                "--v",
 	"reservedMemory":                   "--reserved-memory",
 	"cgroupRoot":                       "--cgroup-root",
 	"cgroupsPerQOS":                    "--cgroups-per-qos",
@@ -134,6 +139,7 @@ var kubeletGroups = []string{"authentication", "authorization", "crashLoopBackOf
 func (t *taking) kubeletOurs() map[string][]string {
 	return map[string][]string{"apiVersion": nil, "kind": nil, "cgroupDriver": nil, "clusterDomain": nil,
 		"staticPodPath": nil, "containerRuntimeEndpoint": nil, "failCgroupV1": nil,
+		"registerWithTaints":               nil, // their Nodes have them
 		"authentication.anonymous.enabled": {"false"}, "authentication.webhook.enabled": {"true"},
 		"authentication.x509.clientCAFile": {PKIDir + "/ca.crt"}, "authorization.mode": {"Webhook"},
 		"clusterDNS": {t.DNS.Address}, "rotateCertificates": {"true"}, "healthzBindAddress": {"127.0.0.1"},

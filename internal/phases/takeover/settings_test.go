@@ -65,7 +65,7 @@ func TestSettingsOfKubeProxyThatAreOff(t *testing.T) {
 		"healthzBindAddress: \"\"|healthzBindAddress: 127.0.0.1:1":    "warning import.setting healthzBindAddress",
 		"hostnameOverride: \"\"|hostnameOverride: x":                  "warning import.setting hostnameOverride",
 		"kubeconfig: /var/lib/kube-proxy/kubeconfig|kubeconfig: /srv": "warning import.setting clientConnection.kubeconfig",
-		"verbosity: 0|verbosity: 4":                                   "warning import.setting logging.verbosity",
+		"verbosity: 0|verbosity: 4":                                   "--v: \"4\"",
 	} {
 		c := cluster(t)
 		old, fresh, _ := strings.Cut(change, "|")

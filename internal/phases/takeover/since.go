@@ -14,6 +14,8 @@ type Since struct {
 	*Cluster
 	Has  func(component string, flag KubeletFlag) bool // whether config-extra-args has it; of etcd a variable
 	Kept func(name string) ([]byte, error)             // a file of the state directory's pki
+	// Serving says whether kubelets of deploy.yaml ask the cluster for their server certificates.
+	Serving bool
 }
 
 // Lost are the flags, settings, variables, and keys that the cluster would run without.
@@ -24,7 +26,7 @@ func (s Since) Lost() ([]event.Finding, error) {
 	t.kubelet()
 	found := t.out
 	t.out = nil
-	lost := map[string][]string{}
+	lost, fields := map[string][]string{}, map[string][]string{}
 	for _, component := range []string{etcd, apiServer, controller, scheduler, proxy, kubelet} {
 		for _, name := range sorted(t.extra[component]) {
 			flag := KubeletFlag{strings.TrimPrefix(name, "--"), t.extra[component][name]}
@@ -37,7 +39,9 @@ func (s Since) Lost() ([]event.Finding, error) {
 		args := f.Fault.Args
 		switch {
 		case f.Fault.Code == "import.setting":
-			lost[args["component"]] = append(lost[args["component"]], args["setting"]+": "+args["value"])
+			if args["setting"] != "serverTLSBootstrap" || !s.Serving {
+				fields[args["component"]] = append(fields[args["component"]], args["setting"]+": "+args["value"])
+			}
 		case f.Fault.Code == "import.environment":
 			t.refuse(f.Host, "import.lost-environment", "component", args["component"], "variables", args["names"])
 		case f.Fault.Code == "import.no-proxy":
@@ -46,13 +50,18 @@ func (s Since) Lost() ([]event.Finding, error) {
 			t.out = append(t.out, f)
 		}
 	}
+	of := map[string]string{proxy: "kube-proxy", kubelet: "kubelet-config"}
 	for _, component := range sorted(lost) {
-		code, what := "import.lost-flags", strings.Join(lost[component], ", ")
-		if of, is := map[string]string{proxy: "kube-proxy", kubelet: "kubelet-config"}[component]; is {
-			t.refuse("", "import.lost-settings", "component", component, "map", of, "settings", what)
+		what := strings.Join(lost[component], ", ")
+		if of[component] == "" {
+			t.refuse("", "import.lost-flags", "component", component, "flags", what)
 			continue
 		}
-		t.refuse("", code, "component", component, "flags", what)
+		t.refuse("", "import.lost-settings", "component", component, "map", of[component], "settings", what)
+	}
+	for _, component := range sorted(fields) {
+		t.refuse("", "import.lost-fields", "component", component, "map", of[component], "settings",
+			strings.Join(fields[component], ", "))
 	}
 	err := s.keys(t)
 	return t.out, err

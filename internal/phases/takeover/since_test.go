@@ -85,6 +85,7 @@ func TestChangesSinceAnImport(t *testing.T) {
 	for name, x := range map[string]struct {
 		before, after func(c *Cluster)
 		want          []string // a code and what it says
+		serving       bool
 	}{
 		"nothing": {},
 		"flags, settings and keys that were there": {before: func(c *Cluster) {
@@ -106,7 +107,26 @@ func TestChangesSinceAnImport(t *testing.T) {
 		}, want: []string{"import.lost-settings --max-pods=150"}},
 		"a setting without a flag": {after: func(c *Cluster) {
 			c.Kubelet += "memorySwap: {swapBehavior: LimitedSwap}\n"
-		}, want: []string{"import.lost-settings memorySwap.swapBehavior: LimitedSwap"}},
+		}, want: []string{"import.lost-fields memorySwap.swapBehavior: LimitedSwap"}},
+		"server certificates of kubelets": {after: func(c *Cluster) { c.Kubelet += "serverTLSBootstrap: true\n" },
+			want: []string{"import.lost-fields serverTLSBootstrap: true"}},
+		"server certificates that deploy.yaml has": {after: func(c *Cluster) {
+			c.Kubelet += "serverTLSBootstrap: true\n"
+		}, serving: true},
+		"verbosity that was there, and taints": {before: func(c *Cluster) {
+			c.Kubelet = strings.Replace(c.Kubelet, "verbosity: 0", "verbosity: 3", 1) +
+				"registerWithTaints: [{key: a, effect: NoSchedule}]\n"
+			c.Proxy = strings.Replace(c.Proxy, "verbosity: 0", "verbosity: 4", 1)
+		}},
+		"verbosity": {after: func(c *Cluster) {
+			c.Kubelet = strings.Replace(c.Kubelet, "verbosity: 0", "verbosity: 3", 1)
+			c.Proxy = strings.Replace(c.Proxy, "verbosity: 0", "verbosity: 4", 1)
+		}, want: []string{"import.lost-settings --v=4", "import.lost-settings --v=3"}},
+		"etcd of one node is ours, and its API server is not": {after: func(c *Cluster) {
+			c.Servers[0].Ours = []string{etcd}
+			delete(c.Servers[0].Manifests, "etcd.yaml")
+			everywhere(apiServer, flag, flag+"    - --event-ttl=2h\n")(c)
+		}, want: []string{"import.lost-flags --event-ttl=2h"}},
 		"IPVS": {after: func(c *Cluster) {
 			c.Proxy = strings.Replace(c.Proxy, `mode: ""`, "mode: ipvs", 1)
 		}, want: []string{"import.lost-settings --proxy-mode=ipvs"}},
@@ -166,7 +186,7 @@ func TestChangesSinceAnImport(t *testing.T) {
 			if x.after != nil {
 				x.after(c)
 			}
-			lost, err := Since{Cluster: c, Has: has, Kept: func(name string) ([]byte, error) {
+			lost, err := Since{Cluster: c, Has: has, Serving: x.serving, Kept: func(name string) ([]byte, error) {
 				return taken.PKI[name], nil
 			}}.Lost()
 			if err != nil {
