@@ -321,4 +321,9 @@ func TestSecretsAtRest(t *testing.T) {
 			t.Errorf("%s\n%s", taken.PKI, taken.Text)
 		}
 	}
+	c := cluster(t) // taken over: nothing was read, and nothing is said
+	c.Servers[0].Ours = Pods()
+	if taken := c.Take(wanted()); taken.PKI[encryptionName] != nil {
+		t.Errorf("%s", taken.PKI[encryptionName])
+	}
 }
