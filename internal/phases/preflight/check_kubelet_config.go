@@ -10,8 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/takeover"
 )
 
-// checkKubeletConfig refuses to take over a kubelet whose configuration somebody has changed on its node: that of the
-// cluster is compared with deploy.yaml.
+// checkKubeletConfig refuses to take over a kubelet whose configuration somebody has changed on its node. The cluster's
+// is compared with deploy.yaml by checkTakeoverSince.
 func checkKubeletConfig() Check {
 	return Check{
 		Name: "kubelet-config", Codes: []string{"preflight.kubelet-config"}, Needs: Ours,

@@ -52,11 +52,5 @@ func kubeletScript() string {
 
 // hasFlag says whether deploy.yaml gives kubelets a flag, with the same value.
 func (in *Input) hasFlag(flag takeover.KubeletFlag) bool {
-	for _, e := range in.Cluster.ExtraArgs {
-		value, is := e.Args["--"+flag.Name]
-		if is && e.Component == "kubelet" && value == flag.Value {
-			return true
-		}
-	}
-	return false
+	return in.hasArg("kubelet", flag)
 }
