@@ -238,6 +238,8 @@ func TestARestoreThatIsRefused(t *testing.T) {
 	}{
 		"a worker away":  {func(r *run) { r.SetFact("w1", nil) }, "warning preflight.restore-without"},
 		"a bare machine": {func(r *run) { r.Fact("w1").Cluster = "" }, "error preflight.restore-not-deployed"},
+		"no manifest": {func(r *run) { r.Fact("m1").NoManifest = []string{"etcd"} },
+			"error preflight.restore-manifests"},
 		"no space": {func(r *run) {
 			r.Fact("m1").Free[r.driver.Paths().EtcdData] = facts.FreeSpace{Device: "/dev/vdb", Bytes: 100 << 20}
 		},

@@ -65,7 +65,7 @@ func newRun(env Env) *run {
 	turns, c := rolling.New(), certs.New(e)
 	at := binary.Paths()
 	n := nodes.New(e, facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig,
-		Theirs: at.Theirs, Kubelet: at.Kubelet,
+		Theirs: at.Theirs, Kubelet: at.Kubelet, Manifests: at.Manifests, Aside: at.Aside,
 		Markers: layout.RuntimeMarkers(), Unit: binary.Units(driver.Kubelet)[0],
 		Space: []string{at.EtcdData}})
 	former := penv.ReadFormer(e)

@@ -267,7 +267,8 @@ func (u *upgraded) services() map[string]string {
 			`for u in etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy containerd eggo-lb; do `+
 				`echo $u $(systemctl show -P MainPID $u.service); done; `+
 				`for d in /proc/[0-9]*; do tr '\0' '\n' <$d/environ 2>/dev/null | grep -q ^EGGO_REVISION= && `+
-				`echo $(readlink $d/exe) ${d#/proc/}; done | sort; ls -l /opt/eggo /usr/local/bin`)
+				`echo $(readlink $d/exe) ${d#/proc/}; done | grep -E '/(etcd|kube-[a-z-]+) ' | sort; `+
+				`ls -l /opt/eggo /usr/local/bin`)
 		must(u.t, "services", err)
 		out[n.Name] = text
 	}

@@ -83,6 +83,8 @@ type Paths struct {
 	Kubelet    string // its configuration
 	Serving    string // what a kubelet serves with that has asked for its certificate
 	AdminConf  string
+	Manifests  string // of static pods
+	Aside      string // where those are that were put aside
 	EtcdData   string // the directory of a member's data on a node that we have installed
 }
 

@@ -44,6 +44,7 @@ type Facts struct {
 	// KubeletDropIns are the names of drop-ins with which the kubelet of an imported node is started.
 	KubeletDropIns []string
 	TheirUnits     []string // those that ran on an imported node before
+	NoManifest     []string // components that are static pods and have no manifest, not even one put aside
 	TheirKubelet   bool     // the kubelet was among them, and so there was a container runtime
 	CgroupFS       bool     // the kubelet of an imported node makes the cgroups of pods itself, without systemd
 	Recorded       bool     // a record of ours is on it, though it may be nobody's any more
@@ -98,10 +99,12 @@ var factsScript string
 
 // Places are what Gather reads on the machine.
 type Places struct {
-	CA, EtcdCA string            // certificates of a cluster's authorities
-	Kubeconfig string            // the kubelet's own, when it has joined
-	Theirs     string            // the same as the original eggo names it
-	Kubelet    string            // its configuration
+	CA, EtcdCA string // certificates of a cluster's authorities
+	Kubeconfig string // the kubelet's own, when it has joined
+	Theirs     string // the same as the original eggo names it
+	Kubelet    string // its configuration
+	Manifests  string // of static pods, and where those are that were put aside
+	Aside      string
 	Markers    map[string]string // files by which a container runtime, the key, is known to be ours
 	Unit       string            // the kubelet's unit
 	Space      []string          // how much room there is, beside our usual places
@@ -121,7 +124,8 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 		"@ENDPOINT@", shell.Quote(endpoint), "@DROPINS@", shell.Quote(p.Unit+".d"),
 		"@CA@", shell.Quote(p.CA), "@ETCDCA@", shell.Quote(p.EtcdCA), "@KUBECONFIG@",
 		shell.Quote(p.Kubeconfig), "@THEIRS@", shell.Quote(p.Theirs), "@KUBELET@",
-		shell.Quote(p.Kubelet)).Replace(factsScript + firewallScript)
+		shell.Quote(p.Kubelet), "@MANIFESTS@", shell.Quote(p.Manifests), "@ASIDE@", shell.Quote(p.Aside)).
+		Replace(factsScript + firewallScript)
 	out, err := n.Query(ctx, script)
 	if err != nil {
 		return nil, err

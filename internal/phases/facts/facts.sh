@@ -31,6 +31,11 @@ if [ -e /var/lib/eggo-node/record ]; then
   kv recorded yes
   awk -F'\t' 'NF>2 {k=$1; if (NF>3) k=k "+"; if (k=="format") print "recordformat=" $2; else if (!s[k]++) print "recordkind=" k}' /var/lib/eggo-node/record
 fi
+for p in /var/lib/eggo-node/applied/*.manifest; do # of static pods
+  [ -e "$p" ] || continue
+  c=${p##*/} c=${c%.manifest}
+  [ -e @MANIFESTS@/"$c.yaml" ] || [ -e @ASIDE@/"$c.stopped" ] || kv nomanifest "$c"
+done
 if grep -qs '^imported' /var/lib/eggo-node/record; then
   # drop-ins that start the kubelet in a way of their own, and what took their place
   for p in /etc/systemd/system/@DROPINS@/*.conf /run/systemd/system/@DROPINS@/*.conf /usr/local/lib/systemd/system/@DROPINS@/*.conf /usr/lib/systemd/system/@DROPINS@/*.conf; do

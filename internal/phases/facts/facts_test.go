@@ -107,8 +107,9 @@ func FuzzFacts(f *testing.F) {
 
 func TestFactsOfAnImportedNode(t *testing.T) {
 	f := Parse("recordkind=unit\nrecordkind=imported\nkubeletdropin=20-more.conf\nkubeletdropin=10-kubeadm.conf\n" +
-		"kubeletdropin=10-kubeadm.conf\ncgroupfs=yes\ntheirunit=etcd.service\n")
+		"nomanifest=etcd\nkubeletdropin=10-kubeadm.conf\ncgroupfs=yes\ntheirunit=etcd.service\n")
 	if !f.Imported() || !f.CgroupFS || !slices.Equal(f.TheirUnits, []string{"etcd.service"}) ||
+		!slices.Equal(f.NoManifest, []string{"etcd"}) ||
 		!slices.Equal(f.KubeletDropIns, []string{"10-kubeadm.conf", "20-more.conf"}) {
 		t.Errorf("%+v", f)
 	}

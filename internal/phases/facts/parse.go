@@ -71,6 +71,7 @@ func (f *Facts) keys() map[string]func(string) {
 		"kubeletdropin": list(&f.KubeletDropIns),
 		"kubelet":       func(v string) { f.Kubelet = strings.TrimPrefix(v, "Kubernetes ") },
 		"listen":        f.readListen,
+		"nomanifest":    list(&f.NoManifest),
 		"machineid":     text(&f.MachineID),
 		"memory":        func(v string) { f.Memory, _ = strconv.ParseInt(v, 10, 64) },
 		"missing":       list(&f.Missing),

@@ -95,8 +95,8 @@ func RemoveLost() []Check { return append(Remove(), checkLeaveUpgrade()) }
 // longer names would keep the old data, and its API server with it: two clusters of one name.
 func Restore() []Check {
 	return []Check{
-		checkImportedRestore(), checkRestoreAway(), checkRestoreDeployed(), checkAuthority(false), checkMember(),
-		checkDriver(), checkDNSSaved(), checkLost(false), checkSnapshot(),
+		checkImportedRestore(), checkRestoreAway(), checkRestoreDeployed(), checkRestoreManifests(),
+		checkAuthority(false), checkMember(), checkDriver(), checkDNSSaved(), checkLost(false), checkSnapshot(),
 	}
 }
 

@@ -106,12 +106,18 @@ func (r *Binary) Owns(n config.Node) []string {
 // Paths implements driver.Driver.
 func (r *Binary) Paths() driver.Paths { return Paths() }
 
+// Manifests has the manifests of the static pods that the other driver makes, Aside those that it has put aside.
+const (
+	Manifests = kubeDir + "/manifests"
+	Aside     = kubeDir + "/eggo"
+)
+
 // Paths are the same for every cluster. What reads facts asks for them before there is a driver.
 func Paths() driver.Paths {
 	return driver.Paths{Dir: kubeDir, CA: pkiDir + "/ca.crt", EtcdCA: pkiDir + "/etcd/ca.crt",
 		Kubeconfig: kubeletConf, Theirs: theirKubeletConf, Bootstrap: bootstrapConf, Kubelet: kubeletFile,
 		Serving:   servingCert,
-		AdminConf: adminConf, EtcdData: etcdData}
+		AdminConf: adminConf, Manifests: Manifests, Aside: Aside, EtcdData: etcdData}
 }
 
 // EtcdData implements driver.Driver.

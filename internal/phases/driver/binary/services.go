@@ -66,10 +66,9 @@ func (r *Binary) apiserverFlags(n config.Node) map[string]string {
 		"proxy-client-cert-file":         p + "front-proxy-client.crt",
 		"proxy-client-key-file":          p + "front-proxy-client.key",
 		"encryption-provider-config":     encryptionConf,
-		"request-timeout":                r.Cluster.APIServerTimeout.String(),
 		"service-account-lookup":         "true",
-		flagStopDelay:                    defaultStopDelay, flagWatchGrace: "5s",
 	})
+	maps.Copy(flags, r.stopFlags())
 	maps.Copy(flags, auditFlags())
 	return r.override("kube-apiserver", flags)
 }
@@ -116,22 +115,31 @@ func (r *Binary) override(component string, flags map[string]string) map[string]
 // its watches get the grace to end: without it a server with watches, so every one, needs its whole request timeout to
 // stop.
 const (
-	flagStopDelay  = "shutdown-delay-duration"
-	flagWatchGrace = "shutdown-watch-termination-grace-period"
-
-	defaultStopDelay = "2s"
+	flagStopDelay      = "shutdown-delay-duration"
+	flagWatchGrace     = "shutdown-watch-termination-grace-period"
+	flagRequestTimeout = "request-timeout"
 )
+
+func (r *Binary) stopFlags() map[string]string {
+	return map[string]string{flagStopDelay: "2s", flagWatchGrace: "5s",
+		flagRequestTimeout: r.Cluster.APIServerTimeout.String()}
+}
 
 // StopDelay is how long an API server still serves when it was told to stop.
 func (r *Binary) StopDelay() time.Duration {
-	return duration(r.Override("kube-apiserver", map[string]string{flagStopDelay: defaultStopDelay})[flagStopDelay])
+	return duration(r.Override("kube-apiserver", r.stopFlags())[flagStopDelay])
+}
+
+// StopTimeout is longer than an API server takes to stop.
+func (r *Binary) StopTimeout() time.Duration {
+	return stopTimeout(r.Override("kube-apiserver", r.stopFlags()))
 }
 
 // stopTimeout is longer than an API server with these flags takes to stop: the delay, and then its watches and the
 // requests that it works on side by side.
 func stopTimeout(flags map[string]string) time.Duration {
 	const margin = 30 * time.Second
-	return duration(flags[flagStopDelay]) + duration(flags[flagWatchGrace]) + duration(flags["request-timeout"]) +
+	return duration(flags[flagStopDelay]) + duration(flags[flagWatchGrace]) + duration(flags[flagRequestTimeout]) +
 		margin
 }
 

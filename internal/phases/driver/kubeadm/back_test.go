@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 )
 
 // TestTheWayBackOfAStaticPod: the API server of a newer bundle does not start, which is said with its last words. That
-// of the old bundle then starts from the manifest that it had, as the same pod.
+// of the old bundle then starts from a manifest like the one that it had.
 func TestTheWayBackOfAStaticPod(t *testing.T) {
 	r, newer := made(t, ""), made(t, "")
 	m := *nodestest.Manifest()
@@ -30,13 +31,14 @@ func TestTheWayBackOfAStaticPod(t *testing.T) {
 		x.SetNode("m1", nd)
 	}
 	well := func(context.Context, *node.Node) error { return nil }
+	uid := regexp.MustCompile("\n  uid: .*")
 	text := func() string {
 		t.Helper()
 		data, err := os.ReadFile(mach.at(manifest(driver.Scheduler)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(data)
+		return uid.ReplaceAllString(string(data), "")
 	}
 	must := func(err error) {
 		t.Helper()
@@ -45,7 +47,7 @@ func TestTheWayBackOfAStaticPod(t *testing.T) {
 		}
 	}
 	old, bad := scheduler(t, r, nd), scheduler(t, newer, nd)
-	if old.revision == bad.revision || old.uid() == bad.uid() {
+	if old.revision == bad.revision {
 		t.Fatal("another version is no other pod")
 	}
 	must(r.StartLocked(t.Context(), driver.Scheduler, n, nd))
@@ -128,5 +130,51 @@ func TestMembersAreStoppedAndBeginAgain(t *testing.T) {
 	if !strings.Contains(string(text),
 		"m1=https://192.0.2.11:2380,m2=https://192.0.2.12:2380,m3=https://192.0.2.13:2380") {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestAnEditedManifestIsRepaired: what it was edited to runs in the same revision, so it ends before the right one is
+// the kubelet's again.
+func TestAnEditedManifestIsRepaired(t *testing.T) {
+	r := made(t, "")
+	n := r.named("m1")
+	m := newMachine(t, r.Binaries(n, Program)[0].File)
+	nd := node.New(m, r.Emit)
+	if err := r.StartLocked(t.Context(), driver.Scheduler, n, nd); err != nil {
+		t.Fatal(err)
+	}
+	p := scheduler(t, r, nd)
+	end := process(t, "kube-scheduler", p.revision)
+	addTo(t, m.at(manifest(p.c)), "    - --authorization-always-allow-paths=/*\n")
+	wants(t, "it was edited", false, p.Current)
+	stop := make(chan struct{})
+	go func() { // as the kubelet does when it sees the manifest go
+		defer close(stop)
+		for t.Context().Err() == nil {
+			if _, err := os.Stat(m.at(manifest(driver.Scheduler))); err != nil {
+				end()
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	if err := r.StartLocked(t.Context(), driver.Scheduler, n, nd); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "what was edited runs", false, p.Runs)
+	<-stop
+	process(t, "kube-scheduler", p.revision)
+	wants(t, "it is what it was", true, p.Current)
+}
+
+// TestAMemberWhoseManifestSomebodyMovedIsStopped: it has no unit, so it is none.
+func TestAMemberWhoseManifestSomebodyMovedIsStopped(t *testing.T) {
+	r := made(t, "")
+	nd := node.New(newMachine(t, r.Binaries(r.named("m1"), Program)[0].File), r.Emit)
+	for _, script := range []string{r.Stop(driver.Etcd), r.Resume(driver.Etcd)} {
+		_, err := nd.Change(t.Context(), node.Change{Desc: event.M("change.static-pod"), Script: script})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }

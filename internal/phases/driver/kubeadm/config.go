@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 )
 
@@ -18,9 +19,9 @@ import (
 const (
 	kubeDir   = "/etc/kubernetes"
 	pkiDir    = kubeDir + "/pki"
-	manifests = kubeDir + "/manifests"
-	ownDir    = kubeDir + "/eggo"        // configurations for kubeadm; manifests put aside, and former ones
-	patches   = ownDir + "/patches"      // what a member of etcd begins with
+	manifests = binary.Manifests
+	ownDir    = binary.Aside             // configurations for kubeadm; manifests put aside, and former ones
+	patches   = ownDir + "/patches"      // what a member of etcd begins with, and more
 	version   = "kubeadm.k8s.io/v1beta4" // since Kubernetes 1.31
 )
 
@@ -35,6 +36,17 @@ func confFile(c driver.Component) string { return ownDir + "/kubeadm-" + string(
 
 // image is the one of the bundle that a component runs from.
 func image(m *bundle.Manifest, c driver.Component) string { return config.PodImage(m, string(c)) }
+
+// digest tells builds of a component of one version apart.
+func digest(m *bundle.Manifest, c driver.Component) string {
+	name := image(m, c)
+	for _, im := range m.Images {
+		if im.Name == name {
+			return im.Digest
+		}
+	}
+	return ""
+}
 
 // doc is a document, or a part of one.
 type doc = map[string]any
@@ -81,7 +93,7 @@ func (r *Kubeadm) configuration(c driver.Component, n config.Node, revision stri
 			driver.ControllerManager: "controllerManager", driver.Scheduler: "scheduler"}[c]] = part
 	}
 	initial := r.initial(n)
-	if c == driver.Etcd {
+	if c == driver.Etcd || c == driver.APIServer {
 		initial["patches"] = doc{"directory": patches}
 	}
 	return documents(initial, cluster)

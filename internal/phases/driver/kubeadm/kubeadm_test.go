@@ -48,8 +48,9 @@ func made(t *testing.T, more string) *Kubeadm {
 	m := nodestest.Manifest()
 	m.Members = append(m.Members, bundle.Member{Path: "kubeadm", Kind: bundle.Binary, Name: "kubeadm",
 		Dst: "/usr/local/bin", Roles: []bundle.Role{bundle.ControlPlane}, SHA256: strings.Repeat("a", 64)})
-	for _, name := range []string{"etcd:3.6.5-0", "kube-apiserver:v1.34.2"} {
-		m.Images = append(m.Images, bundle.Image{Name: "registry.example.com/k8s/" + name})
+	for _, name := range []string{"etcd:3.6.5-0", "kube-apiserver:v1.34.2", "kube-controller-manager:v1.34.2",
+		"kube-scheduler:v1.34.2", "kube-proxy:v1.34.2"} {
+		m.Images = append(m.Images, bundle.Image{Name: "registry.example.com/k8s/" + name, Digest: "sha256:dd"})
 	}
 	services.SetBundle("amd64", nodestest.Box{Is: m})
 	for _, n := range c.Nodes {
@@ -102,6 +103,7 @@ func (m *machine) Run(ctx context.Context, c shell.Command) (shell.Result, error
 
 // kubeadmFake writes a manifest with the revision of the configuration, and what patches say.
 const kubeadmFake = `#!/bin/sh
+if [ "$3" = addon ]; then printf 'kind: ConfigMap\napiVersion: v1\nmetadata: {name: "%s"}\n' "$(env | grep -i _proxy)"; exit; fi
 name=kube-$4; [ "$3" != etcd ] || name=etcd
 echo "$*" >>"$KUBEADM_INIT_DRYRUN_DIR/../asked"
 while [ "$1" != --config ]; do shift; done
@@ -111,6 +113,7 @@ d=$(sed -n 's/^ *directory: //p' "$2")
   echo metadata:
   echo "    image: x/$name:1"
   grep -A1 EGGO_REVISION "$2"
+  env | grep -i _proxy
   [ -z "$d" ] || cat "@@$d"/*
 } >"$KUBEADM_INIT_DRYRUN_DIR/$name.yaml"
 `

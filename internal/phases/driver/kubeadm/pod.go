@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -44,7 +45,7 @@ type pod struct {
 }
 
 // pod is a component of a node. Its revision comes from all that it reads and is made of: a renewed certificate is
-// another one, so the kubelet starts the pod again.
+// another one, and so is another build of the same version, so the kubelet starts the pod again.
 func (r *Kubeadm) pod(c driver.Component, n config.Node, nd *node.Node) (*pod, error) {
 	p := &pod{r: r, c: c, n: n, nd: nd, program: r.Binaries(n, Program)}
 	var err error
@@ -56,7 +57,7 @@ func (r *Kubeadm) pod(c driver.Component, n config.Node, nd *node.Node) (*pod, e
 		return nil, err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n", conf)
+	fmt.Fprintf(h, "%s\n%s\n", conf, digest(r.BundleOf(n).Manifest(), c))
 	for _, f := range p.files {
 		fmt.Fprintf(h, "%s %o %x\n", f.Path, f.Mode, sha256.Sum256(f.Data))
 	}
@@ -75,14 +76,30 @@ func (r *Kubeadm) pod(c driver.Component, n config.Node, nd *node.Node) (*pod, e
 		layout.RootFile(pkiDir+"/front-proxy-client.crt", front.Cert),
 		layout.SecretFile(pkiDir+"/front-proxy-client.key", front.Key),
 	}
-	if c == driver.Etcd {
-		patch, err := r.etcdPatch(n)
-		if err != nil {
-			return nil, err
-		}
-		p.beside = append(p.beside, node.File{Path: patches + "/etcd1+strategic.json", Mode: 0o600, Data: patch})
+	patch, err := r.patch(c, n)
+	if err == nil && patch != nil {
+		p.beside = append(p.beside, node.File{Path: patches + "/" + string(c) + "1+strategic.json", Mode: 0o600,
+			Data: patch})
 	}
-	return p, nil
+	return p, err
+}
+
+// patch is what kubeadm's manifest of a component gets on top; nil if nothing.
+func (r *Kubeadm) patch(c driver.Component, n config.Node) ([]byte, error) {
+	switch c {
+	case driver.Etcd:
+		return r.etcdPatch(n)
+	case driver.APIServer:
+		return apiserverPatch(r.services.StopTimeout())
+	}
+	return nil, nil
+}
+
+// apiserverPatch gives an API server as long to stop as it may take: what it works on at the end of the 30 seconds that
+// every other pod gets would be cut off. It follows from the flags, which the revision has.
+func apiserverPatch(limit time.Duration) ([]byte, error) {
+	text, err := json.Marshal(doc{"spec": doc{"terminationGracePeriodSeconds": int64(limit.Seconds())}})
+	return append(text, '\n'), err
 }
 
 // etcdShare has etcd get as much of a busy processor as the API server of its node: kubeadm's manifest asks for 250m
@@ -166,9 +183,8 @@ func (p *pod) Prepare(ctx context.Context) error {
 	if len(p.program) > 0 {
 		program = p.program[0].File
 	}
-	script := values("NAME", string(p.c), "CONF", confFile(p.c), "PATCHES", patches, "KUBEADM", program,
-		"POD_UID", p.uid()) + "set -- " +
-		p.phase() + "\n" + makeScript
+	script := withoutProxies + values("NAME", string(p.c), "CONF", confFile(p.c), "PATCHES", patches, "KUBEADM",
+		program, "POD_UID", newUID()) + "set -- " + p.phase() + "\n" + makeScript
 	if p.c == driver.Etcd {
 		data := shell.Quote(p.r.EtcdData(p.n.Name))
 		script += "[ -d " + data + " ] || mkdir -m 700 " + data + "\n"
@@ -178,17 +194,24 @@ func (p *pod) Prepare(ctx context.Context) error {
 	return err
 }
 
-// uid is the pod's. Without one the kubelet makes it of all fields of a pod that it knows, so that a kubelet of another
-// version would restart every static pod.
-func (p *pod) uid() string {
-	sum := sha256.Sum256([]byte(string(p.c) + " " + p.n.Name + " " + p.revision))
-	return hex.EncodeToString(sum[:16])
+// withoutProxies: kubeadm gives the pods that it makes the proxies of its own environment. They are the node's, and
+// not those of a cluster.
+const withoutProxies = `unset $(env | sed -n 's/^\([A-Za-z0-9_]*_[Pp][Rr][Oo][Xx][Yy]\)=.*/\1/p')` + "\n"
+
+// newUID is one for a pod that is made. Without one the kubelet makes it of all fields of a pod that it knows, so that
+// a kubelet of another version would restart every static pod. Each time it is another one: of a pod that has the uid
+// of one that runs the kubelet looks at the image alone, and it goes on waiting where that one has failed.
+func newUID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	return hex.EncodeToString(id[:])
 }
 
 // Restart implements start.Part.
 func (p *pod) Restart(ctx context.Context) error {
 	_, err := p.nd.Change(ctx, node.Change{Desc: event.M("change.static-pod", "path", manifest(p.c)),
-		Script: podsLib + values("NAME", string(p.c), "REVISION", p.revision) + swapScript +
+		Script: podsLib + values("NAME", string(p.c), "REVISION", p.revision, "SECONDS_TO_END",
+			p.r.secondsToEnd(p.c)) + swapScript +
 			node.Written(string(p.c), p.files)})
 	return err
 }
@@ -207,8 +230,20 @@ func (p *pod) StoppedIn(context.Context, time.Duration) (time.Duration, error) {
 
 var _ start.Part = (*pod)(nil)
 
-// startLimit bounds the wait until the old container of a component has ended and the new one runs.
-const startLimit = 2 * time.Minute
+// startLimit bounds the wait until the new container of a component runs, after the old one has ended; endMargin that
+// for the end of one beyond the time that it gets.
+const (
+	startLimit = 2 * time.Minute
+	endMargin  = 2 * time.Minute
+)
+
+// endLimit is how long a component may take to end.
+func (r *Kubeadm) endLimit(c driver.Component) time.Duration {
+	if c == driver.APIServer {
+		return endMargin + r.services.StopTimeout()
+	}
+	return endMargin
+}
 
 // then waits for the static pod to run in its revision, and then for ready.
 func (r *Kubeadm) then(c driver.Component, n config.Node, ready driver.Ready) driver.Ready {
@@ -217,7 +252,7 @@ func (r *Kubeadm) then(c driver.Component, n config.Node, ready driver.Ready) dr
 		if err != nil {
 			return err
 		}
-		if err := wait.Until(ctx, startLimit, func(ctx context.Context) error {
+		if err := wait.Until(ctx, startLimit+r.endLimit(c), func(ctx context.Context) error {
 			out, err := nd.Query(ctx, podsLib+"pods\n")
 			if err == nil && p.runsIn(out, true) {
 				return nil

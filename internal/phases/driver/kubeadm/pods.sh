@@ -49,19 +49,19 @@ podlog() {
   f=$(ls -t /var/log/pods/kube-system_"$1"-*/"$1"/*.log 2>/dev/null | head -n 1)
   [ -z "$f" ] || tail -n 20 "$f" | sed 's/^[^ ]* \(stdout\|stderr\) [^ ]* //'
 }
-# ended NAME: waits until no process of the component runs any more
+# ended NAME SECONDS: waits until no process of the component runs any more
 ended() {
   n=0
   while pods | grep -q "^$1 "; do
     n=$((n + 1))
-    if [ $n -gt 600 ]; then echo "the kubelet does not end $1" >&2; exit 1; fi
+    if [ $n -gt $(($2 * 5)) ]; then echo "the kubelet does not end $1" >&2; exit 1; fi
     sleep 0.2
   done
 }
-# down NAME: its manifest is put aside, and it has ended
+# down NAME SECONDS: its manifest is put aside, and it has ended
 down() {
   if [ -e "$MANIFESTS/$1.yaml" ]; then mv -f "$MANIFESTS/$1.yaml" "$ASIDE/$1.stopped"; fi
-  ended "$1"
+  ended "$1" "$2"
 }
 # up NAME: the manifest that was put aside is the kubelet's again
 up() { [ ! -e "$ASIDE/$1.stopped" ] || mv -f "$ASIDE/$1.stopped" "$MANIFESTS/$1.yaml"; }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -109,6 +110,8 @@ func (r *Kubeadm) leaves(ctx context.Context) ([]string, error) {
 // proxySettings are what the DaemonSet is made of.
 type proxySettings struct {
 	text   []byte            // what kubeadm makes it with
+	of     []byte            // the same without the node that kubeadm is told of, which may leave
+	digest string            // of the image, on the control planes
 	flags  map[string]string // that kube-proxy reads beside it
 	leaves []string
 }
@@ -119,15 +122,19 @@ func (r *Kubeadm) proxySettings(ctx context.Context) (s proxySettings, err error
 	}
 	var proxy doc
 	proxy, s.flags = r.services.ProxyConfig(len(s.leaves) == 0, nil)
-	first := r.Cluster.With(bundle.ControlPlane)[0] // also when it is away: kubeadm wants to be told of some node
-	s.text, err = documents(r.initial(first), r.cluster(r.master()), proxy)
+	n := r.master()
+	if s.of, err = documents(r.cluster(n), proxy); err != nil {
+		return s, err
+	}
+	s.digest = digest(r.BundleOf(n).Manifest(), driver.Proxy)
+	s.text, err = documents(r.initial(n), r.cluster(n), proxy) // kubeadm wants to be told of some node
 	return s, err
 }
 
 // revision comes from all that the DaemonSet is made of.
 func (s proxySettings) revision() (string, error) {
 	h := sha256.New()
-	h.Write(s.text)
+	fmt.Fprintf(h, "%s\n%s\n", s.of, s.digest)
 	more, err := yaml.Marshal(args(s.flags))
 	h.Write(more)
 	return hex.EncodeToString(h.Sum(nil))[:16], err
@@ -170,8 +177,8 @@ func (r *Kubeadm) objects(ctx context.Context) ([]byte, error) {
 		if b := r.Binaries(n, Program); len(b) > 0 {
 			program = b[0].File
 		}
-		if made, err = nd.Query(ctx, "printf %s "+shell.Quote(string(settings.text))+" | "+shell.Quote(program)+
-			" init phase addon kube-proxy --print-manifest --config /dev/stdin\n"); err == nil {
+		if made, err = nd.Query(ctx, withoutProxies+"printf %s "+shell.Quote(string(settings.text))+" | "+
+			shell.Quote(program)+" init phase addon kube-proxy --print-manifest --config /dev/stdin\n"); err == nil {
 			break
 		}
 	}

@@ -3,10 +3,12 @@ package kubeadm
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
@@ -88,34 +90,41 @@ func (r *Kubeadm) LastWords(ctx context.Context, nd *node.Node, c driver.Compone
 }
 
 // each is a script that does pod with a component that is a static pod on the node that it runs on, else service.
-// kube-proxy is neither: its DaemonSet has it run.
-func each(cs []driver.Component, pod string, service func(driver.Component) string) string {
+// kube-proxy is neither: its DaemonSet has it run. Also where somebody has put a manifest elsewhere a component is what
+// it was: it is a service only where it has a unit.
+func each(cs []driver.Component, pod, service func(driver.Component) string) string {
 	var b strings.Builder
 	b.WriteString(podsLib)
 	for _, c := range cs {
-		name := shell.Quote(string(c))
 		switch c {
 		case driver.Proxy, driver.CoreDNS:
 		case driver.Kubelet:
 			b.WriteString(service(c))
 		case driver.Etcd:
 			b.WriteString("if [ -e " + shell.Quote(manifest(c)) + " ] || [ -e " + shell.Quote(ownDir+"/etcd.stopped") +
-				" ]; then " + pod + " " + name + "; else\n" + service(c) + "fi\n")
+				" ] || [ ! -e " + layout.UnitDir + "etcd.service ]; then " + pod(c) + "; else\n" + service(c) + "fi\n")
 		default:
-			b.WriteString(pod + " " + name + "\n")
+			b.WriteString(pod(c) + "\n")
 		}
 	}
 	return b.String()
 }
 
+// secondsToEnd are what a component may take to end.
+func (r *Kubeadm) secondsToEnd(c driver.Component) string {
+	return strconv.Itoa(int(r.endLimit(c).Seconds()))
+}
+
 // Stop implements driver.Driver: the manifests are put aside.
 func (r *Kubeadm) Stop(cs ...driver.Component) string {
-	return each(cs, "down", func(c driver.Component) string { return r.services.Stop(c) })
+	down := func(c driver.Component) string { return "down " + shell.Quote(string(c)) + " " + r.secondsToEnd(c) }
+	return each(cs, down, func(c driver.Component) string { return r.services.Stop(c) })
 }
 
 // Resume implements driver.Driver.
 func (r *Kubeadm) Resume(cs ...driver.Component) string {
-	return each(cs, "up", func(c driver.Component) string { return r.services.Resume(c) })
+	up := func(c driver.Component) string { return "up " + shell.Quote(string(c)) }
+	return each(cs, up, func(c driver.Component) string { return r.services.Resume(c) })
 }
 
 // Restart implements driver.Driver.

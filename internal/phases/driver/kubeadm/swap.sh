@@ -1,4 +1,5 @@
-# The manifest that was made takes the place of the one that the kubelet has, which is kept. The same one starts it again.
+# The manifest that was made takes the place of the one that the kubelet has, which is kept. Where that one is of the same revision, and was
+# edited or has to start again, its pod ends first: nothing else would tell the new one from it.
 at=$MANIFESTS/$NAME.yaml
 own "$at"
 # shellcheck disable=SC3044 # dirs is a function of the record
@@ -10,7 +11,7 @@ awk '/^ *path: / {p=$0; sub(/^ *path: /, "", p); gsub(/^["\047]|["\047]$/, "", p
   dirs "$p"
 done
 if [ -e "$at" ]; then
-  if [ "$(sha256sum <"$ASIDE/$NAME.new")" = "$(sha256sum <"$at")" ]; then down "$NAME"; else cp -p "$at" "$ASIDE/$NAME.before"; fi
+  if grep -qF "$REVISION" "$at"; then down "$NAME" "$SECONDS_TO_END"; else cp -p "$at" "$ASIDE/$NAME.before"; fi
 fi
 sync "$ASIDE/$NAME.new" 2>/dev/null || sync
 mv -f "$ASIDE/$NAME.new" "$at"
