@@ -89,6 +89,11 @@ func withoutKubelet(t *testing.T, s *stand.Stand, node string) {
 		_, err := s.Kubectl(ctx, "delete", "node", node)
 		return err
 	}))
+	_, err := s.Kubectl(ctx, "delete", "pods", "-A", "--field-selector", "spec.nodeName="+node, "--force",
+		"--grace-period=0")
+	must(t, "pods of "+node, err)
+	_, err = s.Kubectl(ctx, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=2m")
+	must(t, "CoreDNS elsewhere", err)
 }
 
 // TestImportOriginal: a cluster in the layout of the original eggo is imported from its state directory, twice, without
