@@ -115,7 +115,8 @@ func newPlanes(t *testing.T, cluster string, machines int, nodes []stand.Node) *
 }
 
 // TestKubeadmControlPlanes: three control planes of static pods behind a load balancer. A worker joins, all machines go
-// down at once, a control plane and a worker leave; all of it is removed, and installed again.
+// down at once, the first control plane leaves and joins again, a control plane and a worker leave; all of it is
+// removed, and installed again.
 func TestKubeadmControlPlanes(t *testing.T) {
 	full(t)
 	u := planes(t, "planes", 5, []stand.Node{{Name: "n1", Roles: "me"}, {Name: "n2", Roles: "me"},
@@ -126,6 +127,19 @@ func TestKubeadmControlPlanes(t *testing.T) {
 	u.nodes = append(u.nodes, stand.Node{Name: "n5", Roles: "n"})
 	u.spread()
 	downAtOnce(t, s, 5, 5)
+	try(t, s, 0, "deploy", "--id", u.cluster)
+	noChange(t, s.State(), u.cluster)
+
+	s.Say("== the first control plane leaves, and an empty machine of its name takes its place")
+	was := proxies(u, "n2", "n3", "n4", "n5")
+	try(t, s, 0, "delete", "--id", u.cluster, "--yes", "--purge", "n1")
+	absent(t, s, u.cluster, "n1")
+	try(t, s, 0, "join", "--id", u.cluster, "--name", "n1", "--type", "master", address(t, s, "n1"))
+	runsPods(t, s, "n1", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+	if is := proxies(u, "n2", "n3", "n4", "n5"); is != was {
+		t.Errorf("kube-proxy was restarted: it was\n%sand is\n%s", was, is)
+	}
+	u.healthy()
 	try(t, s, 0, "deploy", "--id", u.cluster)
 	noChange(t, s.State(), u.cluster)
 
@@ -145,6 +159,18 @@ func TestKubeadmControlPlanes(t *testing.T) {
 	runsPods(t, s, "n2", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 	try(t, s, 0, "cleanup", "-f", u.file, "--yes", "--purge")
 	same(t, u.before, func() []lab.Snapshot { return snapshots(t, s, 5) })
+}
+
+// proxies are the processes of kube-proxy on nodes.
+func proxies(u *upgraded, nodes ...string) string {
+	u.t.Helper()
+	var out strings.Builder
+	for _, n := range nodes {
+		text, err := u.Lab.Run(u.t.Context(), n, "pgrep -x kube-proxy")
+		must(u.t, "kube-proxy of "+n, err)
+		out.WriteString(n + " " + text)
+	}
+	return out.String()
 }
 
 // TestKubeadmUpgrade: while clients call the API through the load balancer, and a Service, ten times a second each,
