@@ -30,6 +30,15 @@ type fakes struct {
 	vouch  []config.BundleSource // whose signatures were asked about
 }
 
+// long is for the tests that take longest: make test-long runs them, without the race detector; in .ci/run they take
+// turns.
+func long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
+}
+
 // simulate makes bare machines and the Deps for them.
 func simulate(t testing.TB, shape phasestest.Shape) (*fakes, Deps) {
 	t.Helper()

@@ -134,6 +134,7 @@ func TestAControlPlaneOfTheOriginalEggoGetsAKubelet(t *testing.T) {
 // A cluster of the original eggo is taken over by a deploy: its files are kept first, its kubelets keep their
 // certificates, a second deploy changes nothing, and a cleanup gives its files back.
 func TestAClusterOfTheOriginalEggoIsTakenOver(t *testing.T) {
+	long(t)
 	f, d, h := ofOriginal(t)
 	c := request.OfCluster("sim")
 	if err := did(t, request.Renew{Common: c}, d); err == nil || len(h.changes()) > 0 {

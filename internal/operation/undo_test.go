@@ -112,6 +112,7 @@ func TestAFirstInstallationIsReverted(t *testing.T) {
 // TestNodesThatWereAddedAreReverted: a worker joins a cluster that lives and the run fails at its end; the cluster and
 // the worker are what they were.
 func TestNodesThatWereAddedAreReverted(t *testing.T) {
+	long(t)
 	f, d := simulate(t, phasestest.Shape{Masters: 1, Workers: 2})
 	all := f.lab.DeployYAML()
 	text := strings.Replace(string(all), "- {name: w2, ip: 192.0.2.22, port: 22, arch: amd64}\n", "", 1)

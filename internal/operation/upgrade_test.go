@@ -612,6 +612,7 @@ func TestAnUpgradeWithinALimit(t *testing.T) {
 
 // The whole way on simulated nodes: a soak that fails, the way back, the upgrade to its end, and once more.
 func TestAnUpgradeFromItsRequestToItsEnd(t *testing.T) {
+	long(t)
 	f, d, q, next := released(t)
 	c := request.OfFile(q.Source.File)
 	u := request.NewUpgrade(c, next)
