@@ -132,9 +132,11 @@ func TestKubeadmControlPlanes(t *testing.T) {
 
 	s.Say("== the first control plane leaves, and an empty machine of its name takes its place")
 	was := proxies(u, "n2", "n3", "n4", "n5")
+	s.Admin = "n2"
 	try(t, s, 0, "delete", "--id", u.cluster, "--yes", "--purge", "n1")
 	absent(t, s, u.cluster, "n1")
 	try(t, s, 0, "join", "--id", u.cluster, "--name", "n1", "--type", "master", address(t, s, "n1"))
+	s.Admin = "n1"
 	runsPods(t, s, "n1", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 	if is := proxies(u, "n2", "n3", "n4", "n5"); is != was {
 		t.Errorf("kube-proxy was restarted: it was\n%sand is\n%s", was, is)
