@@ -131,7 +131,17 @@ func (c *Cluster) PodImages(m *bundle.Manifest) []string {
 	return out
 }
 
-// checkDriver refuses what a driver cannot do.
+// ServerFlag is what config-extra-args has for a flag of the API server.
+func (c *Cluster) ServerFlag(name string) (value string, is bool) {
+	for _, e := range c.ExtraArgs {
+		if e.Component == "kube-apiserver" {
+			value, is = e.Args[name]
+		}
+	}
+	return value, is
+}
+
+// checkDriver refuses what a driver cannot do. The file of --authentication-config is on the nodes: preflight reads it.
 func (l *loader) checkDriver() {
 	if !l.c.ByKubeadm() {
 		return
@@ -140,11 +150,9 @@ func (l *loader) checkDriver() {
 		l.errAt(l.where("service.dns.corednstype"), "service.dns.corednstype", "config.kubeadm-dns", "line",
 			strconv.Itoa(l.where("eggo.driver").line))
 	}
-	for _, e := range l.c.ExtraArgs {
-		value, given := e.Args["--anonymous-auth"]
-		if on, err := strconv.ParseBool(value); e.Component == "kube-apiserver" && given && err == nil && !on {
-			l.errAt(l.where("config-extra-args"), "config-extra-args", "config.kubeadm-anonymous", "line",
-				strconv.Itoa(l.where("eggo.driver").line))
-		}
+	value, _ := l.c.ServerFlag("--anonymous-auth")
+	if on, err := strconv.ParseBool(value); err == nil && !on {
+		l.errAt(l.where("config-extra-args"), "config-extra-args", "config.kubeadm-anonymous", "line",
+			strconv.Itoa(l.where("eggo.driver").line))
 	}
 }

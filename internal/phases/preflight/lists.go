@@ -16,7 +16,7 @@ func Deploy() []Check {
 		checkKubeletFlags(), checkKubeletConfig(), checkServices(), checkTakeoverSince()}, Machine(), []Check{
 		checkPrograms(), checkPlaces(), checkAway(),
 		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkRestoring(), checkSeed(),
-		checkFiles(), checkTargets(),
+		checkFiles(), checkTargets(), checkAnonymous(),
 		checkTogether(), checkExternalCA(), checkUndo(), checkUndoObjects(),
 		checkRuntimeContainers(), checkRuntimeTurns(),
 	}, Bundle(), []Check{
