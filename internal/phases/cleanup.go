@@ -12,7 +12,8 @@ import (
 )
 
 // Cleanup plans the removal of what was recorded on every node. With purge also the runtime's store and what daemons
-// made by themselves. Where cluster and machines go together, workers stop before control planes and these before etcd.
+// made by themselves. Where cluster and machines go together, workers stop before control planes and these before etcd,
+// whether these are services or static pods.
 func Cleanup(env Env, purge bool) *engine.Plan {
 	r := newRun(env)
 	if left := r.FormerMachines(); len(left) > 0 { // a run was killed before it stopped them

@@ -36,13 +36,16 @@ type Cleanup struct {
 // Options are what a cleanup of a node waits for, and whether the cluster lives on.
 type Options struct {
 	Needs    []string
-	Services []string // what its services wait for beside
+	Services []string // what its services wait for beside; static pods of the control plane are such
 	Leaving  bool     // a node that is gone is no fault, and etcd's data are the others'
 	// Last makes what is done before the record goes, when the steps of needs are done.
 	Last func(needs []string) []string
 }
 
-// InOrder says for each node for whose services its own wait, when the whole cluster stops.
+// InOrder says for each node for whose services its own wait, when the whole cluster stops: API servers answer until
+// the workers have stopped, as a script of deploy.yaml on these may need, and etcd on machines of its own outlives its
+// clients. Nodes of one rank do not wait for each other: a member of etcd is saved before it stops, which takes no
+// other member.
 func (r *Cleanup) InOrder(b *plan.Builder) func(config.Node) []string {
 	var stopped [2]string // the services of the nodes of a rank
 	for rank := range stopped {
@@ -73,6 +76,15 @@ func stopRank(n config.Node) int {
 		return 1
 	}
 	return 0
+}
+
+// podsWait is what the pods of a node wait for: what its services do where the API server is one of them, as a static
+// pod, and etcd too on a member.
+func (r *Cleanup) podsWait(n config.Node, o Options) []string {
+	if r.Cluster.ByKubeadm() && n.Has(bundle.ControlPlane) {
+		return o.Services
+	}
+	return nil
 }
 
 // Steps are the reverse of the install on one machine. The last step needs all others.
@@ -116,6 +128,7 @@ func (r *Cleanup) Steps(n config.Node, o Options) []*engine.Step {
 			return r.Snapshot(ctx, n, nd)
 		}, "unit")
 	}
+	needs = slices.Concat(needs, r.podsWait(n, o))
 	add("workloads", func(ctx context.Context, nd *node.Node, _ []node.Record) error {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.stop-workloads"), Script: r.StopWorkloads})
 		return err

@@ -89,6 +89,53 @@ func TestTheStopOfAWholeCluster(t *testing.T) {
 	}
 }
 
+// A control plane of static pods ends with the pods of its node: they wait for what its services would wait for.
+func TestStaticPodsStopInTheOrderOfServices(t *testing.T) {
+	const binary, kubeadm = config.DriverBinary, config.DriverKubeadm
+	after := map[string]map[string]string{ // the nodes whose services have stopped before the pods of one end
+		binary:  {"w": "", "lb": "", "m": "", "e": "", "c": ""},
+		kubeadm: {"w": "", "lb": "", "m": "w", "e": "", "c": "lb m w"},
+	}
+	for driver, nodesAfter := range after {
+		e := &env.Env{Cluster: cluster()}
+		e.Cluster.Eggo.Driver = driver
+		e.Cluster.Nodes = append(e.Cluster.Nodes, config.Node{Name: "c",
+			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}})
+		cl := &cleanup.Cleanup{Nodes: nodes.New(e, facts.Places{}),
+			Snapshot: func(context.Context, config.Node, *node.Node) error { return nil }}
+		b := plan.New(plan.Options{Hosts: nodes.Hosts(e.Cluster)}, plan.Phase{ID: plan.PhaseClean})
+		before, none := cl.InOrder(b), func([]string) []string { return nil }
+		for _, n := range e.Cluster.Nodes {
+			b.Add(cl.Steps(n, cleanup.Options{Services: before(n), Last: none})...)
+		}
+		p := b.Plan()
+		if err := p.Validate(); err != nil {
+			t.Fatal(driver, err)
+		}
+		for name, want := range nodesAfter {
+			all := waits(p, plan.ID(plan.PhaseClean, "workloads", name))
+			var got []string
+			for _, n := range e.Cluster.Nodes {
+				if all[plan.ID(plan.PhaseClean, "services", n.Name)] {
+					got = append(got, n.Name)
+				}
+			}
+			slices.Sort(got)
+			if strings.Join(got, " ") != want {
+				t.Errorf("%s: the pods of %s end after the services of %v, not of %s", driver, name, got, want)
+			}
+		}
+		if !waits(p, "clean.workloads/c")["clean.snapshot/c"] {
+			t.Errorf("%s: etcd stops before its data are saved", driver)
+		}
+		for id := range waits(p, "clean.snapshot/c") {
+			if strings.HasPrefix(id, "clean.services/") {
+				t.Errorf("%s: a member is saved only after %s", driver, id)
+			}
+		}
+	}
+}
+
 func TestAClusterIsForgottenOnce(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"pki/ca.key", "admin.conf", "deploy.yaml", "known_hosts", "upgrade.json",
