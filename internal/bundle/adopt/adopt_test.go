@@ -137,6 +137,60 @@ func TestProgramsAreTakenOutOfPackages(t *testing.T) {
 	}
 }
 
+// Packages with programs that Eggo starts are not installed by themselves, though the archive has these as files: their
+// services would run beside Eggo's. They stay in the bundle, for others that depend on them.
+func TestPackagesOfProgramsThatAreFilesToo(t *testing.T) {
+	program := string(buildtest.ELF("amd64", "\x00v1.2.3\x00"))
+	for name, c := range map[string]struct {
+		etcd          map[string]string // the files of the package of this name
+		spare, others string
+	}{
+		"etcd in it": {map[string]string{"./usr/bin/etcd": program},
+			"etcd, etcd-server, kubelet", "etcd-docs, mylib"},
+		"etcd depends on it": {map[string]string{"./usr/share/doc/etcd/README": "see etcd-server\n"},
+			"etcd-server, kubelet", "etcd, etcd-docs, mylib"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			packages := map[string]map[string]string{
+				"etcd":        c.etcd,
+				"etcd-server": {"./usr/bin/etcd": program, "./lib/systemd/system/etcd.service": "[Service]\n"},
+				"etcd-docs":   {"./usr/share/doc/bin/README": "text\n"},
+				"kubelet":     {"./usr/bin/kubelet": program},
+				"kubernetes":  {"./usr/bin/kubelet": program, "./usr/bin/kubeadm": program}, // kubeadm is taken
+			}
+			file := handmade(t, "old.tar.gz", "amd64", true, func(dir string) {
+				for name, data := range packages {
+					put(t, "pkg/"+name+"_1_amd64.deb", buildtest.DebOf(name, "1", "amd64", data))(dir)
+				}
+			})
+			out := t.TempDir()
+			res, err := adopted(t, adopt.Options{Out: out}, file)
+			must(t, err)
+			m := res.Manifests[filepath.Join(out, "eggo-amd64.tar.gz")]
+			for name := range packages {
+				if slices.ContainsFunc(m.Install, func(p bundle.Package) bool { return p.Name == name }) {
+					t.Errorf("%s is installed by itself", name)
+				}
+				if !slices.ContainsFunc(m.Members, func(e bundle.Member) bool {
+					return e.Kind == bundle.Deb && e.Name == name
+				}) {
+					t.Errorf("the bundle has no %s", name)
+				}
+			}
+			told := map[string]string{}
+			for _, u := range m.Adopted.Unverified {
+				told[u.Code] = u.Args["names"]
+			}
+			for code, want := range map[string]string{"adopt.spare": c.spare, "adopt.taken": "kubeadm",
+				"adopt.packages": c.others} {
+				if told[code] != want {
+					t.Errorf("%s of %q, want %q", code, told[code], want)
+				}
+			}
+		})
+	}
+}
+
 // What an archive lacks is listed in the manifest; it is no fault.
 func TestWhatAnArchiveLacksIsListed(t *testing.T) {
 	file := handmade(t, "old.tar.gz", "arm64", true, func(dir string) {

@@ -224,13 +224,17 @@ func (s *source) findInPackages() {
 	s.unverified("adopt.unsigned", "count", count(len(s.packages)))
 	s.list("adopt.needs", s.needs)
 	s.list("adopt.older", s.older)
-	var loose []string
+	var loose, spare []string
 	for _, p := range s.packages {
-		if p.roles() == nil && !p.taken {
+		switch {
+		case p.starts && !p.taken:
+			spare = append(spare, p.name)
+		case p.roles() == nil && !p.starts:
 			loose = append(loose, p.name)
 		}
 	}
 	s.list("adopt.packages", loose)
+	s.list("adopt.spare", spare)
 	switch system := strings.TrimSpace(s.os.ID + " " + s.os.Release); {
 	case s.guessedOS:
 		s.unverified("adopt.os-read", "os", system)

@@ -61,8 +61,9 @@ type source struct {
 type pkg struct {
 	file, name, version, arch string
 
-	old   bool // there is a newer one
-	taken bool // a program was taken out of it
+	old    bool // there is a newer one
+	starts bool // it has a program that Eggo starts
+	taken  bool // such a program was taken out of it
 }
 
 // found is an image of an archive.

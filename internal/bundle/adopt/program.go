@@ -55,7 +55,7 @@ func useOf(name string) use {
 }
 
 // packageRoles says which nodes need a well-known package. Others are installed as dependencies, or where deploy.yaml
-// lists them.
+// lists them. etcd is none: it has what Eggo starts itself or, as in Debian 12, depends on the package that has it.
 func packageRoles(name string) []bundle.Role {
 	nodes := []bundle.Role{bundle.ControlPlane, bundle.Worker}
 	switch name {
@@ -64,8 +64,6 @@ func packageRoles(name string) []bundle.Role {
 		"conntrack", "conntrack-tools", "socat", "ethtool", "ebtables", "ipset", "ipvsadm", "kmod", "libcgroup",
 		"containernetworking-plugins":
 		return nodes
-	case "etcd":
-		return []bundle.Role{bundle.Etcd}
 	case "coredns":
 		return []bundle.Role{bundle.ControlPlane}
 	case "nginx", "nginx-mod-stream", "libnginx-mod-stream":
@@ -76,7 +74,7 @@ func packageRoles(name string) []bundle.Role {
 
 // roles of the nodes that install a package by itself.
 func (p pkg) roles() []bundle.Role {
-	if p.taken {
+	if p.starts {
 		return nil // its service would run beside Eggo's
 	}
 	return packageRoles(p.name)

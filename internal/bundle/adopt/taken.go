@@ -21,7 +21,7 @@ import (
 func startedPrograms() []string { return append(kubernetesPrograms(), "etcd", "etcdctl", "etcdutl") }
 
 // takePrograms takes the programs that Eggo starts out of packages, where the archive does not have them as files. A
-// package of which one was taken is not installed by itself: its service would run beside Eggo's.
+// package with one of them is not installed by itself, taken or not: its service would run beside Eggo's.
 func (s *source) takePrograms(ctx context.Context) error {
 	have := map[string]bool{}
 	for _, p := range s.programs {
@@ -47,7 +47,11 @@ func (s *source) takePrograms(ctx context.Context) error {
 					return ctx.Err()
 				}
 				program := path.Base(name)
-				if have[program] || !slices.Contains(startedPrograms(), program) || path.Base(path.Dir(name)) != "bin" {
+				if !slices.Contains(startedPrograms(), program) || path.Base(path.Dir(name)) != "bin" {
+					return nil
+				}
+				p.starts = true
+				if have[program] {
 					return nil
 				}
 				have[program], p.taken = true, true
