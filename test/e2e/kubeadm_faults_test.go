@@ -187,14 +187,14 @@ func editedOnNodes(u *upgraded) {
 		return run("n3", "tr '\\0' '\\n' </proc/$(pgrep -x kube-controller)/cmdline")
 	}
 	were := sums()
-	run("n2", "sed -i 's/--leader-elect=true/--no-such-flag/' "+manifest)
+	// Of a pod with the same uid the kubelet does not see another flag; of one that was gone it does.
+	const edit = "mv %[1]s /root/m; while pgrep -x %[2]s >/dev/null; do sleep 2; done; sed -i 's/--leader-elect=true/" +
+		"%[3]s/' /root/m; mv /root/m %[1]s; "
+	run("n2", fmt.Sprintf(edit, manifest, "kube-scheduler", "--no-such-flag")+"sleep 20")
+	run("n3", fmt.Sprintf(edit, running, "kube-controller", `&\n    - --v=4`)+
+		"until pgrep -x kube-controller >/dev/null; do sleep 2; done")
 	run("n4", "echo 'maxPods: 77' >>"+config)
-	const ends = "for i in $(seq 60); do pgrep -x %s >/dev/null || break; sleep 2; done; "
-	run("n3", "mv "+running+" /root/m; "+fmt.Sprintf(ends, "kube-controller")+
-		"sed -i 's/--leader-elect=true/&\\n    - --v=4/' /root/m; mv /root/m "+running+
-		"; for i in $(seq 60); do pgrep -x kube-controller >/dev/null && break; sleep 2; done")
 	must(u.t, "it runs as it was edited", edited(asked(), "--v=4"))
-	run("n2", fmt.Sprintf(ends, "kube-scheduler")+"sleep 20")
 	got := try(u.t, u.Stand, 3, "status", "--id", u.cluster)
 	if err := got.Has("n2: kube-scheduler does not run as it should: failed; run deploy",
 		"n2: "+manifest+" of kube-scheduler was changed or removed, and not by Eggo",

@@ -245,23 +245,18 @@ func (r *Kubeadm) endLimit(c driver.Component) time.Duration {
 	return endMargin
 }
 
-// then waits for the static pod to run in its revision, and then for ready.
+// then waits for what ran before to end, for the static pod to run in its revision, and then for ready.
 func (r *Kubeadm) then(c driver.Component, n config.Node, ready driver.Ready) driver.Ready {
 	return func(ctx context.Context, nd *node.Node) error {
 		p, err := r.pod(c, n, nd)
 		if err != nil {
 			return err
 		}
-		if err := wait.Until(ctx, startLimit+r.endLimit(c), func(ctx context.Context) error {
-			out, err := nd.Query(ctx, podsLib+"pods\n")
-			if err == nil && p.runsIn(out, true) {
-				return nil
-			}
-			if err != nil && ctx.Err() == nil { // a question that the end of the wait cut off is no answer
-				return err
-			}
-			return wait.Again("component.not-started", "component", string(c), "log", "").On(n.Name)
-		}); err != nil {
+		err = p.until(ctx, r.endLimit(c), func(out string) bool { return p.runsIn(out, true) || !p.runsIn(out, false) })
+		if err == nil {
+			err = p.until(ctx, startLimit, func(out string) bool { return p.runsIn(out, true) })
+		}
+		if err != nil {
 			if f := event.AsFault(err); f.Code == "component.not-started" {
 				f.Args["log"] = r.whyNot(context.WithoutCancel(ctx), nd, c)
 			}
@@ -269,6 +264,20 @@ func (r *Kubeadm) then(c driver.Component, n config.Node, ready driver.Ready) dr
 		}
 		return ready(ctx, nd)
 	}
+}
+
+// until waits for what runs on the node to be as it should.
+func (p *pod) until(ctx context.Context, limit time.Duration, should func(pods string) bool) error {
+	return wait.Until(ctx, limit, func(ctx context.Context) error {
+		out, err := p.nd.Query(ctx, podsLib+"pods\n")
+		if err == nil && should(out) {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil { // a question that the end of the wait cut off is no answer
+			return err
+		}
+		return wait.Again("component.not-started", "component", string(p.c), "log", "").On(p.n.Name)
+	})
 }
 
 // whyNot are the last words of a component, or where it never came to any those of the kubelet.

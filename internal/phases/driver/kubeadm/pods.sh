@@ -13,7 +13,7 @@ madebefore() {
 pods() {
   find /proc -mindepth 2 -maxdepth 2 -name exe -path '/proc/[0-9]*' -printf '%h %l\n' 2>/dev/null | while read -r d l; do
     case ${l##*/} in etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kube-proxy) ;; *) continue ;; esac
-    v=$(tr '\0' '\n' <"$d/environ" 2>/dev/null | sed -n 's/^EGGO_REVISION=//p')
+    v=$(tr '\0' '\n' 2>/dev/null <"$d/environ" | sed -n 's/^EGGO_REVISION=//p')
     if [ -z "$v" ] && madebefore "${l##*/}" "$d"; then v=-; fi
     [ -z "$v" ] || printf '%s %s %s\n' "${l##*/}" "${d#/proc/}" "$v"
   done
