@@ -12,6 +12,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/account/routes"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/state"
 	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/server"
@@ -146,10 +148,21 @@ type overview struct {
 	Admin     bool
 }
 
-// Resumable says whether the reader may continue what failed: a deletion and a restore are for administrators.
+// Resumable says whether the reader may continue the cluster: what failed or was canceled, or else the connecting. A
+// deletion and a restore are for administrators.
 func (o overview) Resumable() bool {
-	return o.State == "Unavailable" && o.Last != nil && (o.Admin || o.Operate && o.Continue != "delete" &&
+	return o.State == string(state.Unavailable) && !o.Busy && (o.Admin || o.Operate && o.Continue != "delete" &&
 		o.Continue != "restore")
+}
+
+// Cancelable says whether the reader may cancel what goes on: an operation, or the connecting, which is none.
+func (o overview) Cancelable() bool {
+	cancels := o.Busy && manager.Kind(o.Operation.Kind).Quiet() // in every state
+	for _, e := range []state.Event{state.Cancel, state.CancelDelete} {
+		_, err := state.Full(state.State(o.State), e)
+		cancels = cancels || err == nil
+	}
+	return o.Operate && cancels
 }
 
 // said gives a problem of the API; other errors are passed on.
