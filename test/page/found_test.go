@@ -94,7 +94,8 @@ func TestWhatTheServerFoundFailedIsContinued(t *testing.T) {
 	v.api("/clusters/rack/continue", `{"on_failure":"ask"}`)
 }
 
-// Waiting for an API server is canceled and continued, also of a cluster of which there is a kubeconfig only.
+// Waiting for an API server is canceled and continued, also of a cluster of which there is a kubeconfig only. Such a
+// one has no CA here that could issue another kubeconfig.
 func TestConnectingIsCanceledAndContinued(t *testing.T) {
 	s := begin(t)
 	web := httptest.NewTLSServer(nil)
@@ -112,7 +113,7 @@ func TestConnectingIsCanceledAndContinued(t *testing.T) {
 		}
 		a := v.get("/clusters/far")
 		v.has(a, 200, cancel, "Stop waiting for the API server of far?")
-		v.hasNot(a, more)
+		v.hasNot(a, more, "far/kubeconfig")
 		v.api("/clusters/far/cancel", "")
 		if err := s.Reach(t.Context(), "far", "Unavailable"); err != nil {
 			t.Fatal(err)
