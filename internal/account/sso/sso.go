@@ -29,13 +29,8 @@ const CallbackPath = "/api/v1/login/sso/callback"
 // BeginPath is where a login begins.
 const BeginPath = "/api/v1/login/sso"
 
-// cookie binds a login to the browser in which it was begun. It is sent when the provider sends the browser back,
-// which one with SameSite=Strict is not.
-const cookie = "__Host-eggo-login"
-
 const (
 	patience = 10 * time.Minute // to log in at the provider
-	most     = 1000             // logins that were begun
 	deadline = 15 * time.Second // for the provider's answers
 )
 
@@ -46,19 +41,10 @@ type Provider struct {
 	now      func() time.Time
 	client   *http.Client
 	refused  func(w http.ResponseWriter, r *http.Request, err error)
+	begun    *begun
 
-	mu      sync.Mutex
-	found   *oidc.Provider // once it has answered
-	pending map[string]login
-}
-
-// login is one that was begun.
-type login struct {
-	begun    time.Time
-	state    string
-	nonce    string
-	verifier string
-	before   string // secret of the session that the browser had, which it does not send when it comes back
+	mu    sync.Mutex
+	found *oidc.Provider // once it has answered
 }
 
 // New gives the provider of a configuration. It is asked at the first login: a server starts without it.
@@ -82,8 +68,12 @@ func New(c Config, a *account.Accounts, now func() time.Time) (*Provider, error)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = tlsConfig
-	return &Provider{c: c, accounts: a, now: now, pending: map[string]login{},
-		refused: problem.Write, client: &http.Client{Transport: transport, Timeout: deadline}}, nil
+	b, err := newBegun(now)
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{c: c, accounts: a, now: now, begun: b, refused: problem.Write,
+		client: &http.Client{Transport: transport, Timeout: deadline}}, nil
 }
 
 // Refused has another one say what is wrong with a login, in place of a problem: a person has followed a link.
@@ -120,64 +110,36 @@ func (p *Provider) Begin(w http.ResponseWriter, r *http.Request) {
 		p.refused(w, r, err)
 		return
 	}
-	key := rand.Text() + rand.Text()
-	l := login{begun: p.now(), state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(),
-		before: account.Sent(r.Context()).Secret}
-	p.keep(key, l)
-	http.SetCookie(w, &http.Cookie{Name: cookie, Value: key, Path: "/", MaxAge: int(patience.Seconds()), Secure: true,
-		HttpOnly: true, SameSite: http.SameSiteLaxMode})
-	http.Redirect(w, r, p.oauth(found).AuthCodeURL(l.state, oidc.Nonce(l.nonce),
-		oauth2.S256ChallengeOption(l.verifier)), http.StatusSeeOther)
-}
-
-// keep remembers a login. When there are too many, the oldest one has to be begun again.
-func (p *Provider) keep(key string, l login) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	oldest := ""
-	for k, other := range p.pending {
-		if p.now().Sub(other.begun) > patience {
-			delete(p.pending, k)
-		} else if oldest == "" || other.begun.Before(p.pending[oldest].begun) {
-			oldest = k
-		}
-	}
-	if len(p.pending) >= most {
-		delete(p.pending, oldest)
-	}
-	p.pending[key] = l
-}
-
-// take gives a login once.
-func (p *Provider) take(r *http.Request) (login, bool) {
-	c, err := r.Cookie(cookie)
+	l := login{Begun: p.now(), State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
+		Before: account.Sent(r.Context()).Secret}
+	c, err := p.begun.begin(l)
 	if err != nil {
-		return login{}, false
+		p.refused(w, r, err)
+		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l, ok := p.pending[c.Value]
-	delete(p.pending, c.Value)
-	return l, ok && p.now().Sub(l.begun) <= patience &&
-		subtle.ConstantTimeCompare([]byte(l.state), []byte(r.FormValue("state"))) == 1
+	http.SetCookie(w, c)
+	http.Redirect(w, r, p.oauth(found).AuthCodeURL(l.State, oidc.Nonce(l.Nonce),
+		oauth2.S256ChallengeOption(l.Verifier)), http.StatusSeeOther)
 }
 
 // Callback ends a login: the browser comes back from the provider.
 func (p *Provider) Callback(w http.ResponseWriter, r *http.Request) {
 	ctx := oidc.ClientContext(r.Context(), p.client)
-	http.SetCookie(w, &http.Cookie{Name: cookie, Path: "/", MaxAge: -1, Secure: true, HttpOnly: true,
-		SameSite: http.SameSiteLaxMode})
-	l, ok := p.take(r)
+	http.SetCookie(w, cookieOf("", -1))
+	l, ok := p.begun.back(r)
 	if !ok {
 		p.refused(w, r, event.NewFault(event.ClassAuth, "sso.state", nil))
 		return
 	}
 	identity, err := p.identity(ctx, l, r)
+	if err == nil && !p.begun.end(l) {
+		err = event.NewFault(event.ClassAuth, "sso.state", nil)
+	}
 	if err != nil {
 		p.refused(w, r, err)
 		return
 	}
-	s, err := p.accounts.LoginProvider(ctx, account.Address(ctx), identity, l.before)
+	s, err := p.accounts.LoginProvider(ctx, account.Address(ctx), identity, l.Before)
 	if err != nil {
 		p.refused(w, r, err)
 		return
@@ -208,7 +170,7 @@ func (p *Provider) identity(ctx context.Context, l login, r *http.Request) (acco
 	fail := func(err error) (account.Identity, error) {
 		return account.Identity{}, event.NewFault(event.ClassAuth, "sso.token", err)
 	}
-	answer, err := p.oauth(found).Exchange(ctx, r.FormValue("code"), oauth2.VerifierOption(l.verifier))
+	answer, err := p.oauth(found).Exchange(ctx, r.FormValue("code"), oauth2.VerifierOption(l.Verifier))
 	if err != nil {
 		return fail(exchangeError(err))
 	}
@@ -220,7 +182,7 @@ func (p *Provider) identity(ctx context.Context, l login, r *http.Request) (acco
 	if err != nil {
 		return fail(err)
 	}
-	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(l.nonce)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(l.Nonce)) != 1 {
 		return fail(errors.New("the nonce is another one"))
 	}
 	claims := map[string]any{}

@@ -53,6 +53,7 @@ func (d directory) SetUserinfoFromToken(ctx context.Context, info *oidc.UserInfo
 // site is a server with a provider, both on loopback with TLS.
 type site struct {
 	url      string
+	sso      *Provider
 	accounts *account.Accounts
 	db       *database.DB
 	provider *httptest.Server
@@ -109,6 +110,7 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.sso = p
 	mux.HandleFunc("GET "+BeginPath, p.Begin)
 	mux.HandleFunc("GET "+CallbackPath, p.Callback)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -361,17 +363,6 @@ func TestLoginsAreNotMixed(t *testing.T) {
 	}
 	b, at = begin()
 	refused("a code of another login", b, at+"&code="+url.QueryEscape(u.Query().Get("code")), "sso.token")
-}
-
-func TestBeginningsTakeBoundedMemory(t *testing.T) {
-	p := &Provider{now: time.Now, pending: map[string]login{}}
-	for i := range 3 * most {
-		p.keep(fmt.Sprint(i), login{begun: time.Unix(0, 0).Add(time.Duration(i))})
-		p.keep(fmt.Sprint("now", i), login{begun: time.Now()})
-	}
-	if len(p.pending) > most {
-		t.Error(len(p.pending))
-	}
 }
 
 func TestTheProviderIsAway(t *testing.T) {
