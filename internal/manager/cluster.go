@@ -29,9 +29,9 @@ type cluster struct {
 	failed int         // times in a row that the API server did not answer in this state
 	asking atomic.Bool // the health loop's
 
-	run     Run                // of the operation; nil before there is one
-	newest  string             // run that belongs to the operation
-	release context.CancelFunc // ends what is being begun
+	run     Run    // of the operation; nil before there is one
+	newest  string // run that belongs to the operation
+	release func() // cancels what is being begun
 	gone    bool
 
 	connecting uint64             // counts: what an earlier connecting finds out does not count
@@ -281,10 +281,10 @@ func (c *cluster) before() state.State {
 func (c *cluster) launch() {
 	rec := c.shown.Load().Record
 	epoch := rec.Epoch
-	ctx, cancel := context.WithCancel(c.life)
-	c.run, c.release = nil, cancel
+	ctx, cancel := context.WithCancelCause(c.life)
+	c.run, c.release = nil, func() { cancel(ErrCanceled) }
 	c.m.all.Go(func() {
-		defer cancel()
+		defer cancel(nil)
 		run, err := c.m.runner.Start(ctx, rec)
 		if c.life.Err() != nil { // the server ends: the run, if there is one, is found again
 			return

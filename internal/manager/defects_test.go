@@ -284,3 +284,37 @@ func TestRunsOfAnUpdate(t *testing.T) {
 		}
 	})
 }
+
+// The end of the server is no cancel: a run that is just beginning is left alone, also the second of an update, and the
+// next server finds it. A cancel ends it.
+func TestTheServerEndsWhileARunBegins(t *testing.T) {
+	story(t, func(t *testing.T, b *bench) {
+		b.running("one")
+		b.world.Rounds, b.world.Late = 2, make(chan struct{})
+		if _, err := b.Begin(t.Context(), "one", Update, Request{}); err != nil {
+			t.Fatal(err)
+		}
+		b.is("one", state.Updating)
+		first := b.world.Newest("one")
+		b.restart()
+		b.same("one", state.Updating, Operation{Epoch: 2}, first)
+		first.Finish(nil)
+		b.is("one", state.Updating)
+		second := b.world.Newest("one")
+		b.restart()
+		b.same("one", state.Updating, Operation{Epoch: 2}, first, second)
+		second.Finish(nil)
+		b.is("one", state.Running)
+		if _, err := b.Begin(t.Context(), "one", Renew, Request{}); err != nil {
+			t.Fatal(err)
+		}
+		b.is("one", state.Updating)
+		if _, err := b.Cancel(t.Context(), "one", Request{}); err != nil {
+			t.Fatal(err)
+		}
+		b.is("one", state.Unavailable)
+		if v, _ := b.Cluster("one"); v.Fault == nil || v.Fault.Code != "run.interrupted" || v.Failed.Kind != Renew {
+			t.Errorf("%+v %+v", v.Fault, v.Failed)
+		}
+	})
+}

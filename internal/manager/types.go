@@ -203,12 +203,16 @@ type Run interface {
 	Abort() error
 }
 
+// ErrCanceled: somebody cancels what is being begun.
+var ErrCanceled = errors.New("the operation is canceled")
+
 // Runner begins runs.
 type Runner interface {
 	// Free refuses where another process works on the cluster.
 	Free(ctx context.Context, cluster string) error
 	// Start begins the next run of the record's operation, and returns when it has its log. nil: there is nothing more
-	// to do.
+	// to do. If the cause of the end of ctx is ErrCanceled, the run is to end, too; else the server ends, and a run
+	// that has begun is left alone: the next server finds it.
 	Start(ctx context.Context, r Record) (Run, error)
 	// Attach gives a run that is going on or over.
 	Attach(ctx context.Context, cluster, run string) (Run, error)

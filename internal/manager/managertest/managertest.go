@@ -42,6 +42,8 @@ type World struct {
 	count int
 	// Hold keeps Start waiting, until its context ends or Hold is closed; nil: it does not wait.
 	Hold chan struct{}
+	// Late keeps Start waiting when its run has begun, as Hold does before.
+	Late chan struct{}
 	// Takes is how long a run takes that nobody ends; 0: until Finish. Fails gives how it ends; nil: well.
 	Takes time.Duration
 	Fails func(cluster string, n int) *event.Fault
@@ -235,29 +237,6 @@ func (w *World) Free(_ context.Context, cluster string) error {
 		return &event.Fault{Class: event.ClassLocked, Code: "lock.cluster-held"}
 	}
 	return nil
-}
-
-// Start implements manager.Runner.
-func (w *World) Start(ctx context.Context, r manager.Record) (manager.Run, error) {
-	w.mu.Lock()
-	hold, s, rounds := w.Hold, w.site(r.Name), max(w.Rounds, 1)
-	refused := s.refused
-	s.refused = nil
-	w.mu.Unlock()
-	if hold != nil {
-		select {
-		case <-hold:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	switch {
-	case refused != nil:
-		return nil, refused
-	case len(r.Operation.Runs) >= rounds:
-		return nil, nil
-	}
-	return w.Begin(r.Name, r.Operation.Kind), nil
 }
 
 // Attach implements manager.Runner.

@@ -190,7 +190,7 @@ func (r *Runner) Start(ctx context.Context, rec manager.Record) (manager.Run, er
 		return nil, err
 	}
 	run, err := h.Started(ctx)
-	if err != nil && ctx.Err() != nil { // canceled before it has begun
+	if err != nil && errors.Is(context.Cause(ctx), manager.ErrCanceled) { // before it has begun
 		_ = h.Abort()
 		run, err = h.Started(context.WithoutCancel(ctx))
 	}
