@@ -62,7 +62,8 @@ func TestWhatIsContinued(t *testing.T) {
 	}{
 		{Record{}, ""}, {Record{Made: true}, ""},
 		{Record{Made: true, Last: &Operation{Kind: Delete}}, ""},
-		{Record{Failed: found(Create)}, Create}, {Record{Failed: &Operation{Kind: Update}}, Create},
+		{Record{Failed: found(Create)}, Create}, {Record{Failed: &Operation{Kind: Update}}, Update},
+		{Record{Failed: found(Update)}, Update}, {Record{Failed: &Operation{Kind: Upgrade}}, Create},
 		{Record{Failed: &Operation{Kind: Delete}}, Delete}, {Record{Made: true, Failed: found(Delete)}, Delete},
 		{Record{Made: true, Failed: found(Create)}, Update}, {Record{Made: true, Failed: found(Restore)}, Update},
 		{Record{Made: true, Failed: &Operation{Kind: Restore}}, Restore},
@@ -94,6 +95,32 @@ func TestWhatIsContinued(t *testing.T) {
 		if err != nil || v.Operation.Kind != Upgrade || string(v.Operation.Request) != `"bundles"` {
 			t.Errorf("%+v %v", v.Operation, err)
 		}
+	})
+}
+
+// A change of nodes that failed is continued as one, also of a cluster whose creation never ended well.
+func TestAnUpdateOfWhatIsHalfCreatedIsContinued(t *testing.T) {
+	story(t, func(t *testing.T, b *bench) {
+		ctx := t.Context()
+		if _, err := b.Create(ctx, "one", Request{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		b.world.Newest("one").Finish(broken())
+		b.is("one", state.Unavailable)
+		if _, err := b.Begin(ctx, "one", Update, Request{Request: json.RawMessage(`"nodes"`)}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		b.world.Newest("one").Finish(broken())
+		b.is("one", state.Unavailable)
+		v, err := b.Continue(ctx, "one", Request{})
+		if err != nil || v.State != state.Updating || string(v.Operation.Request) != `"nodes"` {
+			t.Errorf("%s %+v %v", v.State, v.Operation, err)
+		}
+		synctest.Wait()
+		b.world.Newest("one").Finish(nil)
+		b.is("one", state.Running)
 	})
 }
 

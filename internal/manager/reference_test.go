@@ -59,8 +59,8 @@ func (r *reference) continued() Kind {
 	switch f := r.failed; {
 	case f == nil:
 		return ""
-	case f.kind == Delete:
-		return Delete
+	case f.kind == Delete, f.kind == Update:
+		return f.kind
 	case !r.made:
 		return Create
 	case f.kind == Create, f.kind == Restore && f.found:

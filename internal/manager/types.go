@@ -70,7 +70,7 @@ type Record struct {
 	Name        string `json:"name"`
 	Revision    uint64 `json:"revision"`
 	Unavailable bool   `json:"unavailable"`
-	// Made: it ran once, so that what is continued is an update.
+	// Made: it ran once. What is continued before, other than an update or a deletion, is the creation.
 	Made bool `json:"made"`
 	// Kubeconfig: nothing is known of the cluster but a kubeconfig; it can only be looked at.
 	Kubeconfig bool      `json:"kubeconfig,omitempty"`
@@ -102,8 +102,8 @@ func (r Record) Continued() Kind {
 	switch {
 	case f == nil:
 		return ""
-	case f.Kind == Delete:
-		return Delete
+	case f.Kind == Delete, f.Kind == Update: // an update without a deploy.yaml of the cluster creates it
+		return f.Kind
 	case !r.Made:
 		return Create
 	case f.Kind == Create, f.Found && f.Kind == Restore: // nobody here knows which snapshot

@@ -56,10 +56,10 @@ func TestOtherNodesAfterPreflight(t *testing.T) {
 			t.Errorf("%s: want %v in\n%s", text, there, deploy)
 		}
 	}
-	// It fails after the first node was touched: what is continued is the creation, with the new nodes.
+	// It fails after the first node was touched: what is continued is with the new nodes.
 	s.world.Newest("one").Finish(&event.Fault{Class: event.ClassFailed, Code: "run.failed"})
 	s.reach("Unavailable", nil)
-	if v, err = s.m.Cluster("one"); err != nil || v.Continued() != manager.Create || wanted(v.Record).Deploy != deploy {
+	if v, err = s.m.Cluster("one"); err != nil || v.Continued() != manager.Update || wanted(v.Record).Deploy != deploy {
 		t.Errorf("%v %q", err, v.Continued())
 	}
 }

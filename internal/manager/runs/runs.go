@@ -240,10 +240,10 @@ func (r *Runner) next(ctx context.Context, rec manager.Record) (request.Request,
 	}
 	switch o.Kind {
 	case manager.Create:
-		return r.create(rec.Name, w)
+		return r.create(ctx, rec.Name, w)
 	case manager.Restore:
 		if p.Seeded {
-			return r.create(rec.Name, w)
+			return r.create(ctx, rec.Name, w)
 		}
 	case manager.Delete:
 		if _, err := r.config(ctx, rec.Name); errors.Is(err, fs.ErrNotExist) { // nothing was ever changed
@@ -253,9 +253,11 @@ func (r *Runner) next(ctx context.Context, rec manager.Record) (request.Request,
 	return p.request(o.Kind, own), nil
 }
 
-// create is the deploy that a cluster begins with.
-func (r *Runner) create(cluster string, w Wanted) (request.Request, error) {
-	if w.Deploy == "" { // of the command line
+// create is the deploy that a cluster begins with. When a run has touched a node, its own deploy.yaml counts: nodes may
+// have joined or left since.
+func (r *Runner) create(ctx context.Context, cluster string, w Wanted) (request.Request, error) {
+	_, _, err := r.Own(ctx, cluster)
+	if !errors.Is(err, fs.ErrNotExist) || w.Deploy == "" { // the run says why it cannot be read
 		return request.Deploy{Common: request.OfCluster(cluster)}, nil
 	}
 	if err := r.Keep(cluster, store.ConfigName, w.Deploy); err != nil {
@@ -373,7 +375,7 @@ func (r *Runner) update(ctx context.Context, rec manager.Record, w Wanted, p Par
 	own, o := request.OfCluster(rec.Name), rec.Operation
 	c, err := r.config(ctx, rec.Name)
 	if errors.Is(err, fs.ErrNotExist) && len(o.Runs) == 0 { // no node was touched yet
-		return r.create(rec.Name, w)
+		return r.create(ctx, rec.Name, w)
 	}
 	if err != nil {
 		return nil, err

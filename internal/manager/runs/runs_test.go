@@ -127,10 +127,6 @@ func TestWhatIsNext(t *testing.T) {
 	if d.(request.Delete).Names[0] != "w2" {
 		t.Errorf("%+v", d)
 	}
-	text, err := os.ReadFile(filepath.Join(r.Dir("one"), "deploy.yaml"))
-	if err != nil || string(text) != threeNodes {
-		t.Error(err)
-	}
 	_, err = r.next(t.Context(), record(manager.Update, other, Parameters{Nodes: true}, "1", "2", "3", "4"))
 	if f := event.AsFault(err); f == nil || f.Code != "manager.endless" {
 		t.Error(err)
@@ -149,6 +145,39 @@ func TestWhatIsNext(t *testing.T) {
 	}
 	if _, err := os.Stat(r.Dir("one")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// A creation begins with the deploy.yaml that is wanted. When a run has touched a node, it is continued by that of the
+// cluster, which has the nodes that joined since, and not those that left.
+func TestACreationIsContinued(t *testing.T) {
+	r := runner(t)
+	w := &Wanted{Deploy: strings.Replace(threeNodes, "w2", "w9", 1)}
+	for _, k := range []manager.Kind{manager.Create, manager.Update} {
+		q, err := r.next(t.Context(), record(k, w, Parameters{}))
+		if err != nil || q.Base().Source.File != r.File("one") {
+			t.Fatalf("%s: %+v %v", k, q, err)
+		}
+		if text, err := os.ReadFile(r.File("one")); err != nil || string(text) != w.Deploy {
+			t.Errorf("%v %s", err, text)
+		}
+	}
+	install(t, r)
+	q, err := r.next(t.Context(), record(manager.Create, w, Parameters{}))
+	if err != nil || q.Base().Source.Cluster != "one" {
+		t.Errorf("%+v %v", q, err)
+	}
+	// A join or a removal that failed is continued by what is missing still.
+	have, err := r.Nodes(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, nodes := range map[string][]profile.Node{"deploy": have, "delete": have[:2]} {
+		w.Nodes = nodes
+		q, err := r.next(t.Context(), record(manager.Update, w, Parameters{Nodes: true}))
+		if err != nil || q.Call().Verb != want || q.Base().Source.Cluster != "one" {
+			t.Errorf("%s: %+v %v", want, q, err)
+		}
 	}
 }
 
