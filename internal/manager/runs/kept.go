@@ -11,8 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
-// kept is what the files of clusters said when they were read last. They are read again when they are others, or were
-// written so short a time ago that a second change could have left the same time.
+// kept is what the files of clusters, or of runs, said when they were read last. They are read again when they are
+// others, or were written so short a time ago that a second change could have left the same time.
 type kept[T any] struct {
 	mu  sync.Mutex
 	all map[string]known[T]

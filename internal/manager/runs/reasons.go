@@ -26,37 +26,28 @@ type Reason struct {
 	Fault event.Fault
 }
 
-// Why reads why a run failed. The log of a run that is over is read once.
+// Why reads why a run failed. Its log is read again only when it has changed: that of a run that was killed has no end
+// that could be waited for.
 func (r *Runner) Why(cluster, run string) Why {
 	if run == "" {
 		return Why{}
 	}
 	dir := filepath.Join(r.o.Root, cluster, "runs", run)
-	r.mu.Lock()
-	known, is := r.why[dir]
-	r.mu.Unlock()
-	if is {
-		return known
-	}
-	s := runstate.New()
-	for rec, err := range journal.Read(dir) {
-		if err != nil {
-			break // of a damaged log, what is known
+	out, _ := r.why.of(dir, stats(filepath.Join(dir, "events.jsonl")), func() (Why, error) {
+		s := runstate.New()
+		for rec, err := range journal.Read(dir) {
+			if err != nil {
+				break // of a damaged log, what is known
+			}
+			s.Apply(rec)
 		}
-		s.Apply(rec)
-	}
-	if s.Ended == nil {
-		return Why{}
-	}
-	out := whyOf(s)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.why[dir] = out
+		return whyOf(s), nil
+	})
 	return out
 }
 
 func whyOf(s *runstate.State) Why {
-	if s.Ended.Fault == nil {
+	if s.Ended == nil || s.Ended.Fault == nil {
 		return Why{}
 	}
 	out := Why{Code: s.Ended.Fault.Code, Unchanged: s.Changed == 0}

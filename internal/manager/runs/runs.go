@@ -84,13 +84,13 @@ type Runner struct {
 	mu      sync.Mutex
 	secrets map[string]map[string]string // by cluster: what was said, for the runs that follow; never written down
 	over    map[string]ended             // by directory: how runs ended that are over
-	why     map[string]Why               // by directory: why they failed
 	feeds   map[string]*feed             // by cluster and run: those that somebody watches
 	asked   map[string]*asking           // by cluster: runs that go on
 	ways    map[string]*way              // by cluster, to API servers
 
 	machines kept[machines]
 	certs    kept[ends]
+	why      kept[Why] // by directory of a run
 }
 
 type ended struct {
@@ -102,8 +102,7 @@ type ended struct {
 // New makes a Runner.
 func New(o Options) *Runner {
 	return &Runner{o: o, store: store.Dir{Root: o.Root}, secrets: map[string]map[string]string{},
-		over: map[string]ended{}, why: map[string]Why{}, feeds: map[string]*feed{}, asked: map[string]*asking{},
-		ways: map[string]*way{}}
+		over: map[string]ended{}, feeds: map[string]*feed{}, asked: map[string]*asking{}, ways: map[string]*way{}}
 }
 
 // Dir is the server's own directory of a cluster.
