@@ -69,7 +69,7 @@ func keys(t *testing.T) (Lock, Key) {
 func made(t *testing.T, l Lock) string {
 	t.Helper()
 	_, sources := cluster(t)
-	file := filepath.Join(t.TempDir(), "new", Name("one", at, "v1.34.2", "0123456789"))
+	file := filepath.Join(t.TempDir(), "new", Name("one", at, "v1.34.2", "0123456789", CommandLine))
 	m := Manifest{Cluster: "one", At: at, Program: "v1", Kubernetes: "v1.34.2", Revision: 4711}
 	if err := Write(t.Context(), file, m, sources, l, quiet); err != nil {
 		t.Fatal(err)
@@ -319,11 +319,12 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 func TestListAndPrune(t *testing.T) {
 	dir := t.TempDir()
 	const ca, others = "0123456789abcdef", "fedcba9876543210"
-	just := filepath.Join(dir, Name("one", at, "v1.34.2", ca))
-	for i, name := range []string{filepath.Base(just), Name("one", at.Add(-time.Hour), "", ca),
-		Name("one", at.Add(-2*time.Hour), "v1.33.1-rc.1", ca), Name("one", at.Add(-3*time.Hour), "v1.33.1", others),
-		Name("one", at.Add(time.Hour), "v1.34.2", ca), "one_20200101T000000Z_v1.30.0.tar.zst.age",
-		Name("one_two", at.Add(-time.Hour), "v1.34.2", ca), "notes.txt"} {
+	just := filepath.Join(dir, Name("one", at, "v1.34.2", ca, CommandLine))
+	for i, name := range []string{filepath.Base(just), Name("one", at.Add(-time.Hour), "", ca, CommandLine),
+		Name("one", at.Add(-2*time.Hour), "v1.33.1-rc.1", ca, CommandLine),
+		Name("one", at.Add(-3*time.Hour), "v1.33.1", others, CommandLine),
+		Name("one", at.Add(time.Hour), "v1.34.2", ca, CommandLine), "one_20200101T000000Z_v1.30.0.tar.zst.age",
+		Name("one_two", at.Add(-time.Hour), "v1.34.2", ca, CommandLine), "notes.txt"} {
 		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, i), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -336,13 +337,13 @@ func TestListAndPrune(t *testing.T) {
 	if all, _ := List(dir, ""); len(all) != 7 {
 		t.Errorf("%+v", all)
 	}
-	if p := Prune(just, "one", ca, 0, at); len(p.Gone)+len(p.Future) > 0 {
+	if p := Prune(just, 0, at); len(p.Gone)+len(p.Future) > 0 {
 		t.Errorf("%+v", p)
 	}
-	if p := Prune(just, "one", ca, 3, at); len(p.Gone) > 0 || len(p.Future) != 1 || p.Failed != nil {
+	if p := Prune(just, 3, at); len(p.Gone) > 0 || len(p.Future) != 1 || p.Failed != nil {
 		t.Errorf("%+v", p)
 	}
-	p := Prune(just, "one", ca, 1, at)
+	p := Prune(just, 1, at)
 	if len(p.Gone) != 2 || p.Gone[0].CA != "01234567" || p.Failed != nil {
 		t.Errorf("%+v", p)
 	}
@@ -358,17 +359,51 @@ func TestListAndPrune(t *testing.T) {
 	if _, err := List(filepath.Join(dir, "notes.txt"), ""); code(err) != "backup.directory" {
 		t.Error(err)
 	}
-	if p := Prune(filepath.Join(dir, "notes.txt", "x"), "one", ca, 1, at); code(p.Failed) != "backup.directory" {
+	if p := Prune(filepath.Join(dir, "notes.txt", filepath.Base(just)), 1, at); code(p.Failed) != "backup.directory" {
 		t.Error(p.Failed)
+	}
+}
+
+// Who takes a backup removes none of a set that is not his: else an operator could replace all that can be opened by
+// what nobody but himself can.
+func TestASetIsPrunedByItself(t *testing.T) {
+	const ca = "01234567"
+	sets := []Set{CommandLine, Schedule, SetOf("otto", nil), SetOf("ann", nil), SetOf("otto", []string{"age1x"}),
+		SetOf("schedule", nil)}
+	if a, b := SetOf("otto", []string{"a", "b"}), SetOf("otto", []string{"b", "a"}); a != b {
+		t.Error("the order of recipients makes another set:", a, b)
+	}
+	for i, own := range sets {
+		dir := t.TempDir()
+		for _, set := range sets {
+			for h := range 3 {
+				name := Name("one", at.Add(-time.Duration(h)*time.Hour), "v1.34.2", ca, set)
+				if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		p := Prune(filepath.Join(dir, Name("one", at, "v1.34.2", ca, own)), 1, at)
+		if len(p.Gone) != 2 || p.Gone[0].Set != own || p.Gone[1].Set != own || p.Failed != nil {
+			t.Errorf("%d: %+v", i, p)
+		}
+		if all, err := List(dir, "one"); len(all) != 3*len(sets)-2 || err != nil {
+			t.Error(i, len(all), err)
+		}
+	}
+	// What has no CA in its name is nobody's.
+	just := filepath.Join(t.TempDir(), "one_20200101T000000Z_v1.30.0.tar.zst.age")
+	if p := Prune(just, 1, at); len(p.Gone) > 0 || p.Failed != nil {
+		t.Errorf("%+v", p)
 	}
 }
 
 // One that cannot be removed keeps no other.
 func TestPruneGoesOnAfterAFailure(t *testing.T) {
 	dir := t.TempDir()
-	just := filepath.Join(dir, Name("one", at, "v1.34.2", "01234567"))
+	just := filepath.Join(dir, Name("one", at, "v1.34.2", "01234567", CommandLine))
 	for h := range 3 {
-		name := filepath.Join(dir, Name("one", at.Add(-time.Duration(h)*time.Hour), "v1.34.2", "01234567"))
+		name := filepath.Join(dir, Name("one", at.Add(-time.Duration(h)*time.Hour), "v1.34.2", "01234567", CommandLine))
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -377,7 +412,7 @@ func TestPruneGoesOnAfterAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(dir, 0o700) //nolint:errcheck // for who removes it
-	if p := Prune(just, "one", "01234567", 1, at); os.Getuid() != 0 && (p.Failed == nil || len(p.Gone) > 0) {
+	if p := Prune(just, 1, at); os.Getuid() != 0 && (p.Failed == nil || len(p.Gone) > 0) {
 		t.Errorf("%+v", p)
 	}
 }
@@ -414,11 +449,12 @@ func TestWhatWasLeftGoes(t *testing.T) {
 	l, _ := keys(t)
 	_, sources := cluster(t)
 	dir := t.TempDir()
-	name := Name("one", at, "v1.34.2", "01234567")
-	other := Name("one", at, "v1.34.2", "76543210")
+	name := Name("one", at, "v1.34.2", "01234567", CommandLine)
+	other := Name("one", at, "v1.34.2", "76543210", CommandLine)
 	stale, busy := filepath.Join(dir, "."+name+"123"), filepath.Join(dir, "."+name+"456")
 	others := filepath.Join(dir, "."+other+"123")
-	for _, path := range []string{stale, busy, others} {
+	set := filepath.Join(dir, "."+Name("one", at.Add(-time.Hour), "v1.34.2", "01234567", Schedule)+"123")
+	for _, path := range []string{stale, busy, others, set} {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -431,7 +467,7 @@ func TestWhatWasLeftGoes(t *testing.T) {
 	if err := Write(t.Context(), filepath.Join(dir, name), Manifest{}, sources, l, quiet); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]bool{stale: false, busy: true, others: true} {
+	for path, want := range map[string]bool{stale: false, busy: true, others: true, set: false} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Error(path, err)
 		}

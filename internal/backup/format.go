@@ -8,7 +8,9 @@ package backup
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -97,6 +99,7 @@ type Info struct {
 	At         time.Time `json:"at"`
 	Kubernetes string    `json:"kubernetes,omitempty"`
 	CA         string    `json:"ca,omitempty"` // the first digits of the fingerprint of the cluster's CA
+	Set        Set       `json:"set,omitempty"`
 	Size       int64     `json:"size_bytes"`
 }
 
@@ -106,14 +109,38 @@ const (
 	noVersion = "unknown"
 )
 
-// named is what Name gives.
-var named = regexp.MustCompile(`^(.+)_(\d{8}T\d{6}Z)_(v\d[0-9A-Za-z.+-]*|unknown)(?:_([0-9a-f]{8}))?\.tar\.zst\.age$`)
+// Set is which backups of a cluster count together when old ones are removed: who takes a backup removes only those of
+// its own set. Else who may take backups could have all others removed for ones that nobody but himself can open.
+type Set string
 
-// Name of the file of a backup. It says what is told about a backup without the key: cluster, time, version, and by the
-// fingerprint of the CA which of several clusters of that name it is of.
-func Name(cluster string, at time.Time, kubernetes, fingerprint string) string {
-	return cluster + "_" + at.UTC().Format(timeInIt) + "_" + cmp.Or(kubernetes, noVersion) + "_" + short(fingerprint) +
-		suffix
+// The sets that are no user's.
+const (
+	CommandLine Set = "" // also what earlier versions took, whoever asked for it
+	Schedule    Set = "schedule"
+)
+
+// SetOf is the set of what a user of a server takes: his own backups for the same recipients, or with passphrases. The
+// name is not readable in it, and so has no letters that the name of a file cannot have.
+func SetOf(user string, recipients []string) Set {
+	text := strings.Join(append([]string{user}, slices.Sorted(slices.Values(recipients))...), "\n")
+	return Set(fmt.Sprintf("user-%x", sha256.Sum256([]byte(text)))[:len("user-")+setDigits])
+}
+
+// setDigits are so many that nobody finds a name that has the set of another.
+const setDigits = 16
+
+// named is what Name gives.
+var named = regexp.MustCompile(`^(.+)_(\d{8}T\d{6}Z)_(v\d[0-9A-Za-z.+-]*|unknown)` +
+	`(?:_([0-9a-f]{8})(?:_(schedule|user-[0-9a-f]{16}))?)?\.tar\.zst\.age$`)
+
+// Name of the file of a backup. It says what is told about a backup without the key: cluster, time, version, by the
+// fingerprint of the CA which of several clusters of that name it is of, and its set.
+func Name(cluster string, at time.Time, kubernetes, fingerprint string, set Set) string {
+	name := cluster + "_" + at.UTC().Format(timeInIt) + "_" + cmp.Or(kubernetes, noVersion) + "_" + short(fingerprint)
+	if set != CommandLine {
+		name += "_" + string(set)
+	}
+	return name + suffix
 }
 
 // short is how much of a fingerprint a name has.
@@ -140,7 +167,8 @@ func List(dir, cluster string) ([]Info, error) {
 		if err != nil || err2 != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		b := Info{Path: filepath.Join(dir, e.Name()), Cluster: m[1], At: at, CA: m[4], Size: info.Size()}
+		b := Info{Path: filepath.Join(dir, e.Name()), Cluster: m[1], At: at, CA: m[4], Set: Set(m[5]),
+			Size: info.Size()}
 		if m[3] != noVersion {
 			b.Kubernetes = m[3]
 		}
@@ -159,14 +187,15 @@ type Pruned struct {
 	Failed error  // why others are still there
 }
 
-// Prune removes the oldest backups of a cluster in the directory of the one that was just written, which stays, as the
-// first of the newest that are kept. Backups of another cluster of that name, by its CA, are not touched, nor those
-// whose name does not say whose they are.
-func Prune(just, cluster, fingerprint string, keep int, now time.Time) (out Pruned) {
-	if keep <= 0 {
+// Prune removes the oldest backups in the directory of the one that was just written, which stays, as the first of the
+// newest that are kept. By their names they are of the same cluster and of the same set: those of another cluster of
+// that name, by its CA, and of other sets neither count nor go, nor do those whose name does not say whose they are.
+func Prune(just string, keep int, now time.Time) (out Pruned) {
+	own := named.FindStringSubmatch(filepath.Base(just))
+	if keep <= 0 || own == nil || own[4] == "" {
 		return out
 	}
-	all, err := List(filepath.Dir(just), cluster)
+	all, err := List(filepath.Dir(just), own[1])
 	if err != nil {
 		return Pruned{Failed: err}
 	}
@@ -174,7 +203,7 @@ func Prune(just, cluster, fingerprint string, keep int, now time.Time) (out Prun
 	kept := 1
 	for _, b := range all {
 		switch {
-		case b.CA != short(fingerprint) || b.Path == just:
+		case b.CA != own[4] || b.Set != Set(own[5]) || b.Path == just:
 		case b.At.After(now):
 			out.Future = append(out.Future, b)
 		case kept < keep:

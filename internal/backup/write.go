@@ -136,11 +136,8 @@ func syncDir(dir string) error {
 // clean removes what backups of the same cluster have left in the directory of a file that were killed: nobody has
 // locked it.
 func clean(file string) {
-	base, ca := filepath.Base(file), ""
-	if m := named.FindStringSubmatch(base); m != nil && m[4] != "" {
-		base, ca = m[1]+"_", "_"+m[4]+suffix
-	}
-	if ca == "" {
+	own := named.FindStringSubmatch(filepath.Base(file))
+	if own == nil || own[4] == "" {
 		return
 	}
 	entries, err := os.ReadDir(filepath.Dir(file))
@@ -148,9 +145,9 @@ func clean(file string) {
 		return
 	}
 	for _, e := range entries {
-		rest, is := strings.CutPrefix(e.Name(), "."+base)
-		_, digits, has := strings.Cut(rest, ca)
-		if !is || !has || digits == "" || strings.Trim(digits, "0123456789") != "" || !e.Type().IsRegular() {
+		name := strings.TrimRight(e.Name(), "0123456789")
+		m := named.FindStringSubmatch(strings.TrimPrefix(name, "."))
+		if m == nil || name[0] != '.' || name == e.Name() || m[1] != own[1] || m[4] != own[4] || !e.Type().IsRegular() {
 			continue
 		}
 		path := filepath.Join(filepath.Dir(file), e.Name())

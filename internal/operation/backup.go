@@ -135,7 +135,7 @@ func (p *prepared) pack(ctx context.Context, q request.Backup, snapshot string) 
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(dir, backup.Name(m.Cluster, now, m.Kubernetes, ca))
+	file := filepath.Join(dir, backup.Name(m.Cluster, now, m.Kubernetes, ca, setOf(q)))
 	if err := backup.Write(ctx, file, m, sources, p.seal, p.progress(ctx, filepath.Base(file))); err != nil {
 		return err
 	}
@@ -156,7 +156,18 @@ func (p *prepared) pack(ctx context.Context, q request.Backup, snapshot string) 
 			}
 		}
 	}
-	return p.pruneBackups(step, backup.Prune(file, m.Cluster, ca, q.Keep, now))
+	return p.pruneBackups(step, backup.Prune(file, q.Keep, now))
+}
+
+// setOf is the set of a backup that is taken.
+func setOf(q request.Backup) backup.Set {
+	switch q.By {
+	case "":
+		return backup.CommandLine
+	case request.Schedule:
+		return backup.Schedule
+	}
+	return backup.SetOf(q.By, q.Recipients)
 }
 
 // pruneBackups tells what became of older backups. One that cannot be removed is no fault of the new one.
@@ -244,7 +255,7 @@ func Backups(ctx context.Context, st Store, q request.BackupList) ([]request.Bac
 	var out []request.BackupInfo
 	for _, b := range list {
 		out = append(out, request.BackupInfo{Type: "backup", Path: b.Path, Cluster: b.Cluster, At: b.At,
-			Kubernetes: b.Kubernetes, Size: b.Size})
+			Kubernetes: b.Kubernetes, Size: b.Size, Scheduled: b.Set == backup.Schedule})
 	}
 	return out, nil
 }

@@ -87,18 +87,23 @@ func taken(t *testing.T, f *fakes) (file string, key request.BackupKey) {
 	}
 	to, key := keyPair(t)
 	q := request.Backup{Common: request.OfCluster("sim"), Dir: filepath.Join(t.TempDir(), "kept"), Keep: 1,
-		Recipients: []string{to}}
+		Recipients: []string{to}, By: "otto"}
 	ca, err := fingerprint(f.lab.StateDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// An old one goes; that of another cluster of the name, and one from the future, stay.
-	old := filepath.Join(q.Dir, "sim_20200101T000000Z_unknown_"+ca[:8]+".tar.zst.age")
-	others := filepath.Join(q.Dir, "sim_20200101T000000Z_unknown_00000000.tar.zst.age")
-	ahead := filepath.Join(q.Dir, "sim_29990101T000000Z_unknown_"+ca[:8]+".tar.zst.age")
+	// An old one goes; those of another cluster of the name, of the schedule and of the command line, and one from the
+	// future, stay.
+	set := "_" + string(backup.SetOf("otto", q.Recipients))
+	old := filepath.Join(q.Dir, "sim_20200101T000000Z_unknown_"+ca[:8]+set+".tar.zst.age")
+	others := filepath.Join(q.Dir, "sim_20200101T000000Z_unknown_00000000"+set+".tar.zst.age")
+	plain := filepath.Join(q.Dir, "sim_20200102T000000Z_unknown_"+ca[:8]+".tar.zst.age")
+	scheduled := filepath.Join(q.Dir, "sim_20200103T000000Z_unknown_"+ca[:8]+"_schedule.tar.zst.age")
+	ahead := filepath.Join(q.Dir, "sim_29990101T000000Z_unknown_"+ca[:8]+set+".tar.zst.age")
 	left := filepath.Join(f.root, ".backup-killed")
 	for _, err := range []error{os.Mkdir(q.Dir, 0o700), os.WriteFile(old, nil, 0o600), os.WriteFile(others, nil, 0o600),
-		os.WriteFile(ahead, nil, 0o600), os.MkdirAll(filepath.Join(left, "files", "pki"), 0o700)} {
+		os.WriteFile(ahead, nil, 0o600), os.WriteFile(plain, nil, 0o600), os.WriteFile(scheduled, nil, 0o600),
+		os.MkdirAll(filepath.Join(left, "files", "pki"), 0o700)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +112,8 @@ func taken(t *testing.T, f *fakes) (file string, key request.BackupKey) {
 		t.Fatal(err)
 	}
 	list, err := Backups(t.Context(), d.Store, request.BackupList{Dir: q.Dir})
-	if err != nil || len(list) != 3 || list[0].Path != ahead || list[1].Cluster != "sim" || list[2].Path != others {
+	if err != nil || len(list) != 5 || list[0].Path != ahead || list[1].Cluster != "sim" ||
+		list[2].Path != scheduled || !list[2].Scheduled || list[3].Path != plain || list[4].Path != others {
 		t.Fatal(list, err)
 	}
 	if _, err := os.Stat(left); err == nil {

@@ -31,6 +31,7 @@ type Backup struct {
 	At         time.Time `json:"at"`
 	Kubernetes string    `json:"kubernetes,omitempty"`
 	Size       int64     `json:"size_bytes"`
+	Scheduled  bool      `json:"scheduled,omitempty" doc:"The schedule of the server took it."`
 }
 
 type backupsOutput struct{ Body paging.List[Backup] }
@@ -42,7 +43,7 @@ type backupInput struct {
 		RunOptions
 		Passphrase string   `json:"passphrase,omitempty" maxLength:"1024" doc:"What the backup is encrypted with. It is kept in memory until the run has it."`
 		Recipients []string `json:"recipients,omitempty" maxItems:"32" doc:"Public keys of age in place of a passphrase."`
-		Keep       int      `json:"keep,omitempty" minimum:"0" maximum:"10000" doc:"How many of the newest backups stay; 0: all."`
+		Keep       int      `json:"keep,omitempty" minimum:"0" maximum:"10000" doc:"How many of the newest backups stay that the same user took for the same recipients, or with passphrases; 0: all."`
 	}
 }
 
@@ -126,7 +127,7 @@ func (s *Server) listBackups(ctx context.Context, _ access.Caller, in *InCluster
 }
 
 func backupOf(b request.BackupInfo) Backup {
-	return Backup{filepath.Base(b.Path), b.At, b.Kubernetes, b.Size}
+	return Backup{filepath.Base(b.Path), b.At, b.Kubernetes, b.Size, b.Scheduled}
 }
 
 // backupsOf are those of a cluster that exists.

@@ -4,6 +4,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -249,7 +250,7 @@ func (r *Runner) next(ctx context.Context, rec manager.Record) (request.Request,
 			return nil, nil
 		}
 	}
-	return p.request(o.Kind, own), nil
+	return p.request(o.Kind, own, o.By), nil
 }
 
 // create is the deploy that a cluster begins with. When a run has touched a node, its own deploy.yaml counts: nodes may
@@ -268,15 +269,18 @@ func (r *Runner) create(ctx context.Context, cluster string, w Wanted) (request.
 // File is the deploy.yaml that a cluster is created with.
 func (r *Runner) File(cluster string) string { return filepath.Join(r.Dir(cluster), store.ConfigName) }
 
-// request is what one run of an operation is asked with, nil if the cluster decides about it.
-func (p Parameters) request(k manager.Kind, own request.Common) request.Request {
+// itself is who asked for what nobody asked for. No user has this name.
+const itself = "server"
+
+// request is what one run of an operation by somebody is asked with, nil if the cluster decides about it.
+func (p Parameters) request(k manager.Kind, own request.Common, by string) request.Request {
 	switch k {
 	case manager.Renew:
 		return request.Renew{Common: own}
 	case manager.Snapshot:
 		return request.Snapshot{Common: own}
 	case manager.Backup:
-		b := request.Backup{Common: own, Keep: p.Keep, Recipients: p.Recipients}
+		b := request.Backup{Common: own, Keep: p.Keep, Recipients: p.Recipients, By: cmp.Or(by, itself)}
 		if len(p.Recipients) == 0 {
 			b.Key.Passphrase = "prompt"
 		}
@@ -309,7 +313,7 @@ func (p Parameters) Valid(k manager.Kind) error {
 	if _, err := request.ParseOnFailure(p.OnFailure); err != nil {
 		return err
 	}
-	if q := p.request(k, request.Common{}); q != nil {
+	if q := p.request(k, request.Common{}, ""); q != nil {
 		return q.Validate()
 	}
 	return nil

@@ -322,6 +322,20 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// The process of a backup is told who asked for it: it removes older ones of the same one only. One that nobody asked
+// for is not taken for one of the command line.
+func TestABackupIsSomebodys(t *testing.T) {
+	r := runner(t)
+	for by, want := range map[string]string{"otto": "otto", request.Schedule: "schedule", "": "server"} {
+		rec := record(manager.Backup, nil, Parameters{Keep: 14})
+		rec.Operation.By = by
+		q, err := r.next(t.Context(), rec)
+		if b, is := q.(request.Backup); !is || b.By != want || b.Keep != 14 || err != nil {
+			t.Errorf("%q: %+v %v", by, q, err)
+		}
+	}
+}
+
 // kubeconfigFor is one for a test server.
 func kubeconfigFor(srv *httptest.Server, user string) string {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})

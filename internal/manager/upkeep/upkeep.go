@@ -18,7 +18,7 @@ import (
 
 const (
 	// By is who asks for what is begun here.
-	By = "schedule"
+	By = request.Schedule
 	// lookEvery is how often it looks for what is due.
 	lookEvery = 5 * time.Minute
 	// againIn is how long it waits after it has begun something, however that ends.
@@ -30,8 +30,8 @@ const (
 // Plan says what is due when.
 type Plan struct {
 	Renew      bool          // certificates that expire within 30 days
-	Every      time.Duration // age of the newest backup at which there is another one; 0: none by themselves
-	Keep       int           // backups of each cluster; 0: all
+	Every      time.Duration // age of the newest of them at which there is another backup; 0: none by themselves
+	Keep       int           // of them, of each cluster; 0: all
 	Recipients []string      // public keys of age: there is nobody to ask for a passphrase
 }
 
@@ -135,15 +135,18 @@ func (u *Upkeep) due(ctx context.Context, r manager.Record) manager.Kind {
 	return ""
 }
 
-// past are the backups that are not dated in the future. Those say nothing of how old the newest is: the clock was
-// wrong when they were taken, or it is wrong now.
+// past are the backups of the schedule that are not dated in the future. Those say nothing of how old the newest is:
+// the clock was wrong when they were taken, or it is wrong now. One that somebody else took may have a key that only he
+// has.
 func (u *Upkeep) past(cluster string, list []request.BackupInfo) (out []request.BackupInfo) {
 	for _, b := range list {
-		if !b.At.After(u.Clock.Now()) {
+		switch {
+		case !b.Scheduled:
+		case b.At.After(u.Clock.Now()):
+			u.tell(cluster, b.Path, event.NewFault(event.ClassPartial, "upkeep.future", nil, "path", b.Path))
+		default:
 			out = append(out, b)
-			continue
 		}
-		u.tell(cluster, b.Path, event.NewFault(event.ClassPartial, "upkeep.future", nil, "path", b.Path))
 	}
 	return out
 }

@@ -17,7 +17,7 @@ import (
 type host struct {
 	now     time.Time
 	views   []manager.View
-	backups map[string]time.Duration // age of the newest
+	backups map[string]time.Duration // age of the newest of the schedule; somebody else has just taken another one
 	expires map[string]time.Duration // from now
 	began   []string
 	told    []string
@@ -36,7 +36,8 @@ func (h *host) Backups(_ context.Context, r manager.Record) ([]request.BackupInf
 		return nil, event.NewFault(event.ClassUsage, "backup.directory", nil)
 	}
 	if age, is := h.backups[r.Name]; is {
-		return []request.BackupInfo{{At: h.now.Add(-age)}}, nil
+		return []request.BackupInfo{{At: h.now.Add(time.Hour)}, {At: h.now},
+			{At: h.now.Add(-age), Scheduled: true}}, nil
 	}
 	return nil, nil
 }

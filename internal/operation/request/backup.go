@@ -11,11 +11,17 @@ import (
 type Backup struct {
 	Common
 	Dir  string    `json:"dir,omitempty"`  // absolute; "": backups/ in the cluster's directory
-	Keep int       `json:"keep,omitempty"` // the newest of the cluster that stay there; 0: all
+	Keep int       `json:"keep,omitempty"` // the newest of the cluster and of By that stay there; 0: all
 	Key  BackupKey `json:"key,omitzero"`
 	// Recipients are public keys of age. With them there is no passphrase.
 	Recipients []string `json:"recipients,omitempty"`
+	// By is who asked a server for it, a user or Schedule; "": it is taken on the command line. Only backups that the
+	// same one took are removed for it.
+	By string `json:"by,omitempty"`
 }
+
+// Schedule is who asks for what a server does by itself. No user has this name.
+const Schedule = "schedule"
 
 // BackupKey says where the key of a backup is. It holds no secret.
 type BackupKey struct {
@@ -81,6 +87,7 @@ type BackupInfo struct {
 	At         time.Time `json:"at"`
 	Kubernetes string    `json:"kubernetes,omitempty"`
 	Size       int64     `json:"size_bytes"`
+	Scheduled  bool      `json:"scheduled,omitempty"` // the schedule of a server took it
 }
 
 // BackupProof is what is proven about a backup.

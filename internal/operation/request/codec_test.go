@@ -34,7 +34,7 @@ func every() []Request {
 		Upgrade{c, []string{"/a", "/b"}, time.Minute, true,
 			"10%", time.Hour, "curl -f x", "22:00-06:00", true, []Option{OptionSoak}},
 		Back{c, time.Minute, true, "3"},
-		Backup{c, "/backups", 7, BackupKey{Passphrase: "file:/p", Identity: "/i"}, []string{"age1x"}},
+		Backup{c, "/backups", 7, BackupKey{Passphrase: "file:/p", Identity: "/i"}, []string{"age1x"}, "otto"},
 		Import{c, "192.0.2.11", "", Login{User: "ops", Key: "/k"}, 2222, "prompt", "env:SUDO"},
 		Import{c, "", "/etc/eggo/c", Login{}, 0, "", ""},
 		Deploy{}, Deploy{Common: Common{OnFailure: OnFailure{Ask: true}}},

@@ -45,7 +45,7 @@ func (s *Site) Backup(ctx context.Context, cluster string, at time.Time) (name, 
 	if err != nil {
 		return "", "", err
 	}
-	name = backup.Name(cluster, at, "v1.34.2", "0123456789abcdef")
+	name = backup.Name(cluster, at, "v1.34.2", "0123456789abcdef", backup.Schedule)
 	all := filepath.Join(dir, "backups")
 	err = os.MkdirAll(all, 0o700)
 	return name, id.String(), errors.Join(err, backup.Write(ctx, filepath.Join(all, name), backup.Manifest{
