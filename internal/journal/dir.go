@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// KeepRuns is how many runs of a cluster are kept.
+// KeepRuns is how many runs of a cluster are kept, and how many of each verb that is counted by itself.
 const KeepRuns = 20
 
 const (
@@ -114,8 +115,9 @@ func (c *Cluster) Latest(verb string) (string, error) {
 
 // NewRun makes the directory of a new run and opens its log. Its ID is the time and the verb, like
 // 20261121T101530Z-deploy, and sorts after all that are there, also when the clock was set back. Old runs beyond
-// KeepRuns are removed. Hold the cluster's lock.
-func (c *Cluster) NewRun(verb string, now time.Time) (*Writer, error) {
+// KeepRuns are removed: those of each of the verbs apart are counted by themselves, since there may be many of them,
+// and all others together. Hold the cluster's lock.
+func (c *Cluster) NewRun(verb string, now time.Time, apart ...string) (*Writer, error) {
 	if !okVerb.MatchString(verb) {
 		return nil, fault("journal.open", c.path, fmt.Errorf("%q is no verb", verb))
 	}
@@ -141,19 +143,27 @@ func (c *Cluster) NewRun(verb string, now time.Time) (*Writer, error) {
 		dropReserve(c.RunDir(old))
 	}
 	makeReserve(c.RunDir(id))
-	c.prune(append(ids, id), KeepRuns)
+	c.prune(append(ids, id), KeepRuns, apart)
 	return w, nil
 }
 
-// prune removes all but the newest runs. Only directories that NewRun made have such names and an event log in them.
-// One that cannot be removed stays, and is tried again by the next run: it is no reason to stop this one.
-func (c *Cluster) prune(ids []string, keep int) {
-	for len(ids) > keep {
-		dir := c.RunDir(ids[0])
+// prune removes all but the newest runs of the verbs apart, each by itself, and of all others. Only directories that
+// NewRun made have such names and an event log in them. One that cannot be removed stays, and is tried again by the
+// next run: it is no reason to stop this one.
+func (c *Cluster) prune(ids []string, keep int, apart []string) {
+	newer := map[string]int{}
+	for _, id := range slices.Backward(ids) {
+		verb := c.Verb(id)
+		if !slices.Contains(apart, verb) {
+			verb = ""
+		}
+		if newer[verb]++; newer[verb] <= keep {
+			continue
+		}
+		dir := c.RunDir(id)
 		if _, err := os.Lstat(filepath.Join(dir, eventsFile)); err == nil {
 			_ = os.RemoveAll(dir)
 		}
-		ids = ids[1:]
 	}
 }
 

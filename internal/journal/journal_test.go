@@ -179,6 +179,53 @@ func TestTwentyRunsAreKeptAndNothingElseIsRemoved(t *testing.T) {
 	}
 }
 
+// Runs that leave the cluster as it is, such as hourly backups, push out no others, nor each other.
+func TestRunsThatAreManyAreCountedApart(t *testing.T) {
+	c := open(t)
+	apart := []string{"backup", "etcd-snapshot"}
+	begin := func(verb string) string {
+		t.Helper()
+		w, err := c.NewRun(verb, t0, apart...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = w.Close()
+		return w.ID()
+	}
+	deploy, snapshot := begin("deploy"), begin("etcd-snapshot")
+	for range KeepRuns + 5 {
+		begin("backup")
+	}
+	count := func(verb string) (n int) {
+		t.Helper()
+		ids, err := c.Runs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			if c.Verb(id) == verb {
+				n++
+			}
+		}
+		return n
+	}
+	if n := count("backup"); n != KeepRuns {
+		t.Error(n, "backups")
+	}
+	for _, id := range []string{deploy, snapshot} {
+		if _, err := os.Stat(c.RunDir(id)); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range KeepRuns { // all other verbs share theirs
+		begin([]string{"deploy", "upgrade"}[i%2])
+	}
+	_, err := os.Stat(c.RunDir(deploy))
+	if b, u := count("backup"), count("upgrade"); err == nil || b != KeepRuns || u != KeepRuns/2 {
+		t.Error(err, b, u)
+	}
+}
+
 // some is a run that has every kind of waiting and syncing in it.
 func some() []event.Event {
 	return []event.Event{

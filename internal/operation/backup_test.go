@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
@@ -108,9 +109,11 @@ func taken(t *testing.T, f *fakes) (file string, key request.BackupKey) {
 			t.Fatal(err)
 		}
 	}
+	still := manyBackups(t, d)
 	if err := did(t, q, d); err != nil {
 		t.Fatal(err)
 	}
+	still()
 	list, err := Backups(t.Context(), d.Store, request.BackupList{Dir: q.Dir})
 	if err != nil || len(list) != 5 || list[0].Path != ahead || list[1].Cluster != "sim" ||
 		list[2].Path != scheduled || !list[2].Scheduled || list[3].Path != plain || list[4].Path != others {
@@ -123,6 +126,35 @@ func taken(t *testing.T, f *fakes) (file string, key request.BackupKey) {
 		t.Error("left", left.Name())
 	}
 	return list[1].Path, key
+}
+
+// manyBackups gives a cluster as many runs of backups as are kept. still fails if the next run has removed others for
+// them.
+func manyBackups(t *testing.T, d Deps) (still func()) {
+	t.Helper()
+	files, err := d.Store.Open(t.Context(), "sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	runs := files.Journal()
+	others, err := runs.Runs()
+	for range journal.KeepRuns {
+		w, err2 := runs.NewRun("backup", d.clock().Now(), "backup")
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		t.Helper()
+		now, err := runs.Runs()
+		if err != nil || len(others) == 0 || len(now) != len(others)+journal.KeepRuns || now[0] != others[0] {
+			t.Error(others, now, err)
+		}
+	}
 }
 
 // One backup: what it is refused for, what comes of it where everything is lost but the machines, and on new machines.

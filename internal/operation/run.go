@@ -79,7 +79,7 @@ func (r *run) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.resumed = point.Run != ""
-	if r.log, err = runs.NewRun(verb, d.clock().Now()); err != nil {
+	if r.log, err = runs.NewRun(verb, d.clock().Now(), request.QuietVerbs()...); err != nil {
 		return err
 	}
 	if err := r.lock.Writes(r.log.ID()); err != nil {

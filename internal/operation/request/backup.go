@@ -1,6 +1,7 @@
 package request
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,7 +34,10 @@ type BackupKey struct {
 func (Backup) Verb() Verb { return VerbBackup }
 
 // Quiet says whether what a verb does leaves the cluster as it is.
-func (v Verb) Quiet() bool { return v == VerbBackup || v == VerbSnapshot }
+func (v Verb) Quiet() bool { return slices.Contains(QuietVerbs(), string(v)) }
+
+// QuietVerbs are those verbs.
+func QuietVerbs() []string { return []string{string(VerbBackup), string(VerbSnapshot)} }
 
 // Call implements Request.
 func (b Backup) Call() event.Call {
