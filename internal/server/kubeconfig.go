@@ -31,7 +31,7 @@ type fileOutput struct {
 type issueInput struct {
 	InCluster
 	Body struct {
-		Hours int `json:"hours,omitempty" minimum:"1" maximum:"72" default:"8" doc:"How long it is valid."`
+		Hours int `json:"hours,omitempty" minimum:"1" maximum:"72" default:"8" doc:"How long it is valid. It cannot be revoked."`
 	}
 }
 
@@ -67,7 +67,8 @@ func (s *Server) adminKubeconfig(ctx context.Context, _ access.Caller, in *InClu
 	return &fileOutput{"application/yaml", k.Text}, nil
 }
 
-// issue makes a certificate of the cluster's own CA for the caller, in the group of his role.
+// issue makes a certificate of the cluster's own CA for the caller, in the group of his role. Nothing revokes it: one
+// who was disabled has its rights until it expires, or until the binding of the role is deleted, for all who have it.
 func (s *Server) issue(ctx context.Context, who access.Caller, in *issueInput) (*fileOutput, error) {
 	v, err := s.Manager.Cluster(in.Cluster)
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *Server) issue(ctx context.Context, who access.Caller, in *issueInput) (
 }
 
 // bind gives the group of a role its rights in the cluster: those of Kubernetes' own roles view, edit and
-// cluster-admin.
+// cluster-admin. It makes a binding again that was deleted to end the rights of certificates.
 func bind(ctx context.Context, api *runs.API, cluster string, role access.Role) error {
 	of := map[access.Role]string{access.Viewer: "view", access.Operator: "edit", access.Admin: "cluster-admin"}[role]
 	name := namePrefix + string(role)

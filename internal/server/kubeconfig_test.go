@@ -92,6 +92,9 @@ func TestAKubeconfigForTheCaller(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	s.want(s.call("vera", "POST", "/api/v1/clusters/one/kubeconfig", `{"hours":73}`), 422, "api.request")
+	if a := s.call("vera", "GET", "/api/v1/openapi.yaml", ""); !strings.Contains(a.text, "It cannot be revoked.") {
+		t.Error("the document does not say that a kubeconfig cannot be revoked")
+	}
 	if a := s.want(s.call("ann", "GET", "/api/v1/clusters/one/kubeconfig", ""), 200, ""); a.text != adminOf(api) {
 		t.Error(a.text)
 	}
