@@ -67,6 +67,7 @@ kind: ClusterConfiguration
 kubernetesVersion: %[3]s
 controlPlaneEndpoint: "%[2]s:6443"
 networking: {podSubnet: 10.244.0.0/16, serviceSubnet: 10.32.0.0/16}
+dns: {imageTag: v1.12.1}
 apiServer: {extraArgs: [{name: event-ttl, value: 2h0m0s}]}
 ---
 apiVersion: kubelet.config.k8s.io/v1beta1

@@ -200,6 +200,10 @@ func (b *builder) etcd(ctx context.Context, base, version, arch string) (made, e
 	return made{files, []string{sums}}, writeSums(filepath.Join(b.dir, sums), "etcd-*.tar.gz")
 }
 
+// etcdutl35 is the etcdutl of every release 3.5, of which etcdctl has a part: the checksum database does not have that
+// of later ones.
+const etcdutl35 = "v3.5.21"
+
 // etcdProgram builds etcd, etcdctl or etcdutl of a release.
 func (b *builder) etcdProgram(ctx context.Context, prog, version, arch, out string) error {
 	m := goModule{name: prog + "-" + version, version: "1.24.0"}
@@ -212,6 +216,9 @@ func (b *builder) etcdProgram(ctx context.Context, prog, version, arch, out stri
 	} else {
 		pkg = "go.etcd.io/etcd/" + prog + "/v3"
 		m.require = append(m.require, moduleVersion{pkg, version})
+		if strings.HasPrefix(version, "v3.5.") {
+			m.replace = []moduleVersion{{"go.etcd.io/etcd/etcdutl/v3", etcdutl35}}
+		}
 	}
 	return b.goBuild(ctx, m, arch, out, "", pkg)
 }
