@@ -62,9 +62,11 @@ func formOf(r row, s sheet) nodesForm {
 	return nodesForm{s, r.Name, strings.Join(lines, "\n") + "\n", min(30, len(lines)+3), r.Fresh()}
 }
 
-// Fresh says whether what failed is the creation. Where it failed before any node was changed, the API takes other
-// nodes and another login for it; else it refuses them.
-func (r row) Fresh() bool { return r.State == "Unavailable" && r.Continue == "create" }
+// Fresh says whether what failed is the creation, with the nodes of a change or those of before. Where it failed before
+// any node was changed, the API takes other nodes and another login for it; else it refuses them.
+func (r row) Fresh() bool {
+	return r.State == "Unavailable" && (r.Continue == "create" || r.Continue == "update" && !r.Installed)
+}
 
 // etagOf is what a change is bound to, so that it is made only to the cluster that the reader was shown.
 func etagOf(r row) string { return strconv.Quote(strconv.FormatUint(r.Revision, 10)) }

@@ -10,6 +10,22 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server"
 )
 
+// The nodes and the login of a cluster that never ran can be changed, whether its creation failed or a change of its
+// nodes after that.
+func TestACreationCanBeChanged(t *testing.T) {
+	for _, installed := range []bool{false, true} {
+		for continues, want := range map[string]bool{"create": true, "update": !installed, "delete": false, "": false} {
+			for _, s := range state.States() {
+				r := rowOf(server.Cluster{Facts: server.Facts{State: string(s), Continue: continues,
+					Installed: installed}})
+				if got := r.Fresh(); got != (want && s == state.Unavailable) {
+					t.Errorf("%s, %q would be continued, installed %t: %t", s, continues, installed, got)
+				}
+			}
+		}
+	}
+}
+
 // Cancel and continue are offered where the API accepts them, and nowhere else: also of what the server did not begin,
 // and of the connecting, which is no operation.
 func TestWhereCancelAndContinueAreOffered(t *testing.T) {

@@ -53,6 +53,7 @@ type Facts struct {
 	Name      string     `json:"name" readOnly:"true"`
 	State     string     `json:"state" readOnly:"true" doc:"Creating, Connecting, Updating, Unavailable, Canceling, Running, Unreachable, Destroy."`
 	Ready     bool       `json:"ready" readOnly:"true" doc:"What belongs to it can be asked for."`
+	Installed bool       `json:"installed,omitempty" readOnly:"true" doc:"It was Running once. Until then another creation can be asked for."`
 	Since     time.Time  `json:"since" readOnly:"true"`
 	Revision  uint64     `json:"revision" readOnly:"true"`
 	Created   time.Time  `json:"created" readOnly:"true"`
@@ -97,8 +98,8 @@ func (s *Server) show(ctx context.Context, v manager.View) Cluster {
 		o.Waits = waitsOf(ctx, waits)
 	}
 	return Cluster{Nodes: nodes, Balancer: lb, Facts: Facts{
-		Name: v.Name, State: string(v.State), Ready: v.State.Ready(), Since: v.Since, Revision: v.Revision,
-		Created: v.Created, ViewOnly: v.Kubeconfig, Operation: o,
+		Name: v.Name, State: string(v.State), Ready: v.State.Ready(), Installed: v.Made, Since: v.Since,
+		Revision: v.Revision, Created: v.Created, ViewOnly: v.Kubeconfig, Operation: o,
 		Last: operationOf(v.Last), Fault: s.faultOfCluster(ctx, v), Continue: string(v.Continued()),
 	}}
 }

@@ -102,6 +102,11 @@ func interrupted(code string) bool {
 	return false
 }
 
+// fresh says whether what failed was to create the cluster: a change of nodes of one that never ran is that, too.
+func fresh(r manager.Record) bool {
+	return r.Continued() == manager.Create || r.Continued() == manager.Update && !r.Made
+}
+
 // advice is what to do about the fault of a cluster's operation, where there is no command that could be run again; no
 // key: the fault says it.
 func advice(v manager.View, o *manager.Operation, f *event.Fault) event.Msg {
@@ -111,7 +116,7 @@ func advice(v manager.View, o *manager.Operation, f *event.Fault) event.Msg {
 		return event.Msg{}
 	case continues && interrupted(f.Code):
 		return event.M("api.next.continue")
-	case continues && v.Continued() == manager.Create && f.Code == "preflight.failed":
+	case continues && fresh(v.Record) && f.Code == "preflight.failed":
 		return event.M("api.next.create")
 	case continues:
 		return event.M("api.next.fix")

@@ -11,6 +11,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/manager/state"
 	"github.com/eggo-k8s/eggo/internal/paging"
 )
 
@@ -143,6 +145,26 @@ func TestTheAdviceIsThatOfTheCluster(t *testing.T) {
 	}
 	if got, is := next("/runs/" + first.ID()); !strings.HasPrefix(got, "Nothing was changed.") || is != nil {
 		t.Error(got, is)
+	}
+}
+
+// A change of the nodes of a cluster that never ran is one of its creation.
+func TestWhichAdviceIsOfACreation(t *testing.T) {
+	failed := event.Fault{Code: "preflight.failed"}
+	for name, c := range map[string]struct {
+		kind manager.Kind
+		made bool
+		want string
+	}{
+		"a creation":            {manager.Create, false, "api.next.create"},
+		"its nodes":             {manager.Update, false, "api.next.create"},
+		"nodes of one that was": {manager.Update, true, "api.next.fix"},
+	} {
+		v := manager.View{State: state.Unavailable, Record: manager.Record{Made: c.made,
+			Failed: &manager.Operation{Kind: c.kind}}}
+		if got := advice(v, v.Failed, &failed).Key; got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }
 
