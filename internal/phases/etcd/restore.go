@@ -207,6 +207,7 @@ func (r *Restore) Exchange() []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range cps {
 		s := plan.Step(plan.PhaseRestore, "stop", n.Name, plan.IDs(plan.PhaseRestore, "make", members))
+		s.Timeout = 10 * time.Minute // static pods stop one after another, an API server with what it works on
 		s.When = func(ctx context.Context) (bool, event.Msg, error) {
 			done, err := r.exchangedCount(ctx)
 			return done < len(members), event.M("why.restore-exchanged"), err

@@ -17,8 +17,9 @@ import (
 )
 
 // partLimit bounds one component of a turn: a service of systemd has a minute and a half to start, its proof a minute,
-// and the balancers hear of it before and after.
-const partLimit = 6 * time.Minute
+// and the balancers hear of it before and after. The API server of a static pod gets a minute and a half to stop, and
+// two minutes to start.
+const partLimit = 10 * time.Minute
 
 // Part is one component of a node and how it is started.
 type Part struct {
@@ -42,7 +43,7 @@ type ControlPlanes struct {
 // Turn is the turn of one node in a phase, when the steps of needs are done.
 func (c *ControlPlanes) Turn(phase string, n config.Node, needs []string) *engine.Step {
 	s := plan.Step(phase, "turn", n.Name, needs)
-	s.Timeout = 40 * time.Minute
+	s.Timeout = 65 * time.Minute // all parts, there and back
 	s.Check = func(ctx context.Context) (bool, error) {
 		for _, p := range c.To(n) {
 			if ok, err := p.done(ctx); !ok || err != nil {

@@ -130,9 +130,11 @@ func (r *Binary) StopDelay() time.Duration {
 	return duration(r.Override("kube-apiserver", r.stopFlags())[flagStopDelay])
 }
 
-// StopTimeout is longer than an API server takes to stop.
+// StopTimeout is longer than an API server takes to stop that has no requests of more than a minute.
 func (r *Binary) StopTimeout() time.Duration {
-	return stopTimeout(r.Override("kube-apiserver", r.stopFlags()))
+	flags := r.Override("kube-apiserver", r.stopFlags())
+	flags[flagRequestTimeout] = min(duration(flags[flagRequestTimeout]), time.Minute).String()
+	return stopTimeout(flags)
 }
 
 // stopTimeout is longer than an API server with these flags takes to stop: the delay, and then its watches and the

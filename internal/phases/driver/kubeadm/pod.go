@@ -96,9 +96,12 @@ func (r *Kubeadm) patch(c driver.Component, n config.Node) ([]byte, error) {
 }
 
 // apiserverPatch gives an API server as long to stop as it may take: what it works on at the end of the 30 seconds that
-// every other pod gets would be cut off. It follows from the flags, which the revision has.
+// every other pod gets would be cut off. One that does not answer its probes has nothing to finish. It follows from the
+// flags, which the revision has.
 func apiserverPatch(limit time.Duration) ([]byte, error) {
-	text, err := json.Marshal(doc{"spec": doc{"terminationGracePeriodSeconds": int64(limit.Seconds())}})
+	dead := doc{"terminationGracePeriodSeconds": 30}
+	text, err := json.Marshal(doc{"spec": doc{"terminationGracePeriodSeconds": int64(limit.Seconds()),
+		"containers": []doc{{"name": string(driver.APIServer), "livenessProbe": dead, "startupProbe": dead}}}})
 	return append(text, '\n'), err
 }
 

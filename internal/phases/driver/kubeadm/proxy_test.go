@@ -104,7 +104,7 @@ func TestKubeProxyStaysWhenAControlPlaneLeaves(t *testing.T) {
 // TestAnAPIServerGetsTheTimeToStop: what a flag of deploy.yaml says counts.
 func TestAnAPIServerGetsTheTimeToStop(t *testing.T) {
 	const flag = "config-extra-args: [{name: kube-apiserver, extra-args: [--shutdown-delay-duration=40s]}]\n"
-	for more, want := range map[string]string{"": "157", flag: "195"} {
+	for more, want := range map[string]string{"": "97", flag: "135"} {
 		r := made(t, more)
 		m := newMachine(t, r.Binaries(r.named("m1"), Program)[0].File)
 		p, err := r.pod(driver.APIServer, r.named("m1"), node.New(m, r.Emit))
@@ -115,7 +115,8 @@ func TestAnAPIServerGetsTheTimeToStop(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(m.at("/var/lib/eggo-node/pods/kube-apiserver/kube-apiserver.yaml"))
-		if err != nil || !strings.Contains(string(text), `"terminationGracePeriodSeconds":`+want) {
+		if err != nil || !strings.Contains(string(text), `"terminationGracePeriodSeconds":`+want) ||
+			strings.Count(string(text), `Probe":{"terminationGracePeriodSeconds":30}`) != 2 {
 			t.Errorf("%v, want %s\n%s", err, want, text)
 		}
 	}
