@@ -188,11 +188,11 @@ func editedOnNodes(u *upgraded) {
 	}
 	were := sums()
 	// Of a pod with the same uid the kubelet does not see another flag; of one that was gone it does.
-	const edit = "mv %[1]s /root/m; while pgrep -x %[2]s >/dev/null; do sleep 2; done; sed -i 's/--leader-elect=true/" +
-		"%[3]s/' /root/m; mv /root/m %[1]s; "
+	const edit = "mv %[1]s /root/m; for i in $(seq 90); do pgrep -x %[2]s >/dev/null || break; sleep 2; done; " +
+		"sed -i 's/--leader-elect=true/%[3]s/' /root/m; mv /root/m %[1]s; "
 	run("n2", fmt.Sprintf(edit, manifest, "kube-scheduler", "--no-such-flag")+"sleep 20")
 	run("n3", fmt.Sprintf(edit, running, "kube-controller", `&\n    - --v=4`)+
-		"until pgrep -x kube-controller >/dev/null; do sleep 2; done")
+		"for i in $(seq 90); do pgrep -x kube-controller >/dev/null && break; sleep 2; done")
 	run("n4", "echo 'maxPods: 77' >>"+config)
 	must(u.t, "it runs as it was edited", edited(asked(), "--v=4"))
 	got := try(u.t, u.Stand, 3, "status", "--id", u.cluster)

@@ -52,41 +52,52 @@ func waits(p *engine.Plan, id string) map[string]bool {
 }
 
 func TestTheStopOfAWholeCluster(t *testing.T) {
-	e := &env.Env{Cluster: cluster()}
-	cl := &cleanup.Cleanup{Nodes: nodes.New(e, facts.Places{}),
-		Snapshot: func(context.Context, config.Node, *node.Node) error { return nil }}
-	b := plan.New(plan.Options{Hosts: nodes.Hosts(e.Cluster)}, plan.Phase{ID: plan.PhaseClean})
-	before := cl.InOrder(b)
-	for _, n := range e.Cluster.Nodes {
-		none := func([]string) []string { return nil }
-		b.Add(cl.Steps(n, cleanup.Options{Services: before(n), Last: none})...)
-	}
-	b.Add(cl.State())
-	p := b.Plan()
-	if err := p.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	c := cluster()
+	p := planOf(t, c)
 	for services, after := range map[string]string{"w": "", "m": "w", "lb": "w", "e": "lb m w"} {
-		all := waits(p, plan.ID(plan.PhaseClean, "services", services))
-		var got []string
-		for _, n := range e.Cluster.Nodes {
-			if all[plan.ID(plan.PhaseClean, "services", n.Name)] {
-				got = append(got, n.Name)
-			}
-		}
-		slices.Sort(got)
-		if strings.Join(got, " ") != after {
-			t.Errorf("the services of %s stop after those of %v, not of %s", services, got, after)
+		if got := stopped(p, c, plan.ID(plan.PhaseClean, "services", services)); got != after {
+			t.Errorf("the services of %s stop after those of %q, not of %q", services, got, after)
 		}
 	}
 	if !waits(p, "clean.services/e")["clean.snapshot/e"] {
 		t.Error("etcd stops before its data are saved")
 	}
-	for _, n := range e.Cluster.Nodes {
+	for _, n := range c.Nodes {
 		if !waits(p, "clean.state")[plan.ID(plan.PhaseClean, "record", n.Name)] {
 			t.Error("the cluster is forgotten before " + n.Name + " is clean")
 		}
 	}
+}
+
+// planOf is the cleanup of a whole cluster.
+func planOf(t *testing.T, c *config.Cluster) *engine.Plan {
+	t.Helper()
+	cl := &cleanup.Cleanup{Nodes: nodes.New(&env.Env{Cluster: c}, facts.Places{}),
+		Snapshot: func(context.Context, config.Node, *node.Node) error { return nil }}
+	b := plan.New(plan.Options{Hosts: nodes.Hosts(c)}, plan.Phase{ID: plan.PhaseClean})
+	before, none := cl.InOrder(b), func([]string) []string { return nil }
+	for _, n := range c.Nodes {
+		b.Add(cl.Steps(n, cleanup.Options{Services: before(n), Last: none})...)
+	}
+	b.Add(cl.State())
+	p := b.Plan()
+	if err := p.Validate(); err != nil {
+		t.Fatal(c.Eggo.Driver, err)
+	}
+	return p
+}
+
+// stopped are the nodes whose services have stopped before a step.
+func stopped(p *engine.Plan, c *config.Cluster, step string) string {
+	all := waits(p, step)
+	var out []string
+	for _, n := range c.Nodes {
+		if all[plan.ID(plan.PhaseClean, "services", n.Name)] {
+			out = append(out, n.Name)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
 }
 
 // A control plane of static pods ends with the pods of its node: they wait for what its services would wait for.
@@ -97,32 +108,13 @@ func TestStaticPodsStopInTheOrderOfServices(t *testing.T) {
 		kubeadm: {"w": "", "lb": "", "m": "w", "e": "", "c": "lb m w"},
 	}
 	for driver, nodesAfter := range after {
-		e := &env.Env{Cluster: cluster()}
-		e.Cluster.Eggo.Driver = driver
-		e.Cluster.Nodes = append(e.Cluster.Nodes, config.Node{Name: "c",
-			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}})
-		cl := &cleanup.Cleanup{Nodes: nodes.New(e, facts.Places{}),
-			Snapshot: func(context.Context, config.Node, *node.Node) error { return nil }}
-		b := plan.New(plan.Options{Hosts: nodes.Hosts(e.Cluster)}, plan.Phase{ID: plan.PhaseClean})
-		before, none := cl.InOrder(b), func([]string) []string { return nil }
-		for _, n := range e.Cluster.Nodes {
-			b.Add(cl.Steps(n, cleanup.Options{Services: before(n), Last: none})...)
-		}
-		p := b.Plan()
-		if err := p.Validate(); err != nil {
-			t.Fatal(driver, err)
-		}
+		c := cluster()
+		c.Eggo.Driver = driver
+		c.Nodes = append(c.Nodes, config.Node{Name: "c", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}})
+		p := planOf(t, c)
 		for name, want := range nodesAfter {
-			all := waits(p, plan.ID(plan.PhaseClean, "workloads", name))
-			var got []string
-			for _, n := range e.Cluster.Nodes {
-				if all[plan.ID(plan.PhaseClean, "services", n.Name)] {
-					got = append(got, n.Name)
-				}
-			}
-			slices.Sort(got)
-			if strings.Join(got, " ") != want {
-				t.Errorf("%s: the pods of %s end after the services of %v, not of %s", driver, name, got, want)
+			if got := stopped(p, c, plan.ID(plan.PhaseClean, "workloads", name)); got != want {
+				t.Errorf("%s: the pods of %s end after the services of %q, not of %q", driver, name, got, want)
 			}
 		}
 		if !waits(p, "clean.workloads/c")["clean.snapshot/c"] {

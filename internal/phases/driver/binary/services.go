@@ -130,8 +130,9 @@ func (r *Binary) StopDelay() time.Duration {
 	return duration(r.Override("kube-apiserver", r.stopFlags())[flagStopDelay])
 }
 
-// StopTimeout is longer than an API server takes to stop that has no requests of more than a minute.
-func (r *Binary) StopTimeout() time.Duration {
+// GracePeriod is what a static pod of an API server gets to stop: longer than it takes without requests of more than a
+// minute.
+func (r *Binary) GracePeriod() time.Duration {
 	flags := r.Override("kube-apiserver", r.stopFlags())
 	flags[flagRequestTimeout] = min(duration(flags[flagRequestTimeout]), time.Minute).String()
 	return stopTimeout(flags)

@@ -21,7 +21,7 @@ const (
 	pkiDir    = kubeDir + "/pki"
 	manifests = binary.Manifests
 	ownDir    = binary.Aside             // configurations for kubeadm; manifests put aside, and former ones
-	patches   = ownDir + "/patches"      // what a member of etcd begins with, and more
+	patches   = ownDir + "/patches"      // of manifests: what a member of etcd begins with, times
 	version   = "kubeadm.k8s.io/v1beta4" // since Kubernetes 1.31
 )
 

@@ -103,7 +103,10 @@ func (m *machine) Run(ctx context.Context, c shell.Command) (shell.Result, error
 
 // kubeadmFake writes a manifest with the revision of the configuration, and what patches say.
 const kubeadmFake = `#!/bin/sh
-if [ "$3" = addon ]; then printf 'kind: ConfigMap\napiVersion: v1\nmetadata: {name: "%s"}\n' "$(env | grep -i _proxy)"; exit; fi
+if [ "$3" = addon ]; then
+  printf 'kind: ConfigMap\napiVersion: v1\nmetadata: {name: "%s"}\n' "$(env | grep -i _proxy)"
+  exit
+fi
 name=kube-$4; [ "$3" != etcd ] || name=etcd
 echo "$*" >>"$KUBEADM_INIT_DRYRUN_DIR/../asked"
 while [ "$1" != --config ]; do shift; done

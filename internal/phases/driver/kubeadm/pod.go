@@ -90,7 +90,7 @@ func (r *Kubeadm) patch(c driver.Component, n config.Node) ([]byte, error) {
 	case driver.Etcd:
 		return r.etcdPatch(n)
 	case driver.APIServer:
-		return apiserverPatch(r.services.StopTimeout())
+		return apiserverPatch(r.services.GracePeriod())
 	}
 	return nil, nil
 }
@@ -243,7 +243,7 @@ const (
 // endLimit is how long a component may take to end.
 func (r *Kubeadm) endLimit(c driver.Component) time.Duration {
 	if c == driver.APIServer {
-		return endMargin + r.services.StopTimeout()
+		return endMargin + r.services.GracePeriod()
 	}
 	return endMargin
 }

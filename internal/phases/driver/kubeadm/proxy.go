@@ -110,7 +110,7 @@ func (r *Kubeadm) leaves(ctx context.Context) ([]string, error) {
 // proxySettings are what the DaemonSet is made of.
 type proxySettings struct {
 	text   []byte            // what kubeadm makes it with
-	of     []byte            // the same without the node that kubeadm is told of, which may leave
+	lasts  []byte            // the part of it that names no node, for a node may leave
 	digest string            // of the image, on the control planes
 	flags  map[string]string // that kube-proxy reads beside it
 	leaves []string
@@ -123,7 +123,7 @@ func (r *Kubeadm) proxySettings(ctx context.Context) (s proxySettings, err error
 	var proxy doc
 	proxy, s.flags = r.services.ProxyConfig(len(s.leaves) == 0, nil)
 	n := r.master()
-	if s.of, err = documents(r.cluster(n), proxy); err != nil {
+	if s.lasts, err = documents(r.cluster(n), proxy); err != nil {
 		return s, err
 	}
 	s.digest = digest(r.BundleOf(n).Manifest(), driver.Proxy)
@@ -134,7 +134,7 @@ func (r *Kubeadm) proxySettings(ctx context.Context) (s proxySettings, err error
 // revision comes from all that the DaemonSet is made of.
 func (s proxySettings) revision() (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n", s.of, s.digest)
+	fmt.Fprintf(h, "%s\n%s\n", s.lasts, s.digest)
 	more, err := yaml.Marshal(args(s.flags))
 	h.Write(more)
 	return hex.EncodeToString(h.Sum(nil))[:16], err
