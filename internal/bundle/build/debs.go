@@ -183,10 +183,7 @@ func machineKeys(root fs.FS, e deb.SourceEntry) (openpgp.EntityList, error) {
 // suite reads the signed metadata of a suite's components into the index.
 func (q *question) suite(ctx context.Context, idx *deb.Index, r spec.Repository, suite string,
 	keys openpgp.EntityList) error {
-	base := r.URL + "/dists/" + suite + "/"
-	if flat(suite) { // a flat repository
-		base = strings.TrimSuffix(r.URL+"/"+strings.TrimPrefix(suite, "./"), "/") + "/"
-	}
+	base := deb.SuiteURL(r.URL, suite)
 	rel, blob, err := q.release(ctx, r, base, suite, keys)
 	if err != nil {
 		return err
@@ -210,8 +207,8 @@ func (q *question) suite(ctx context.Context, idx *deb.Index, r spec.Repository,
 // release fetches InRelease, or Release with its detached signature where a suite has no InRelease.
 func (q *question) release(ctx context.Context, r spec.Repository, base, suite string,
 	keys openpgp.EntityList) (*deb.Release, fetch.Blob, error) {
-	check := deb.Check{Suite: suite, Arch: q.arch, Flat: flat(suite), Keys: keys, Trusted: r.Trusted, Now: q.Now(),
-		IgnoreExpiry: r.IgnoreExpiry}
+	check := deb.Check{Suite: suite, Arch: q.arch, Flat: deb.IsFlat(suite), Keys: keys, Trusted: r.Trusted,
+		Now: q.Now(), IgnoreExpiry: r.IgnoreExpiry}
 	get := func(name string) ([]byte, fetch.Blob, error) {
 		blob, err := q.client.Get(ctx, fetch.Source{URL: base + name, Size: -1, Limit: maxRelease,
 			What: suite + " " + name, Signed: !r.Trusted})
@@ -251,9 +248,6 @@ func (q *question) release(ctx context.Context, r spec.Repository, base, suite s
 	rel, err := check.Detached(data, sig)
 	return rel, blob, err
 }
-
-// flat says whether a suite is the directory of a flat repository.
-func flat(suite string) bool { return strings.HasSuffix(suite, "/") }
 
 func (q *question) component(ctx context.Context, idx *deb.Index, rel *deb.Release, base string, r spec.Repository,
 	component string) error {

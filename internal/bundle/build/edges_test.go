@@ -81,8 +81,23 @@ func localDebs(dir string) func(*testing.T, *buildtest.Upstream, string, string)
 	}
 }
 
+// flatDebs adds a flat repository with the package tool. Its metadata is in dir below /core:/stable:/v1.34/deb/.
+func flatDebs(suite, dir string, byHash bool) func(*testing.T, *buildtest.Upstream, string, string) string {
+	return func(t *testing.T, u *buildtest.Upstream, _, s string) string {
+		t.Helper()
+		u.Flat(t, "/core:/stable:/v1.34/deb/", dir, byHash)
+		return strings.Replace(s, "  install:\n", "    - {type: deb, url: \""+u.URL+
+			"/core:/stable:/v1.34/deb/\", suites: [\""+suite+
+			"\"], keyring: keys.gpg}\n  install:\n    - {name: tool, roles: [worker]}\n", 1)
+	}
+}
+
 func edges() []edge {
 	return []edge{
+		{"a flat repository, as Kubernetes documents it", flatDebs("/", "", false), has("tool_1.0_amd64.deb")},
+		{"a flat repository by a dot", flatDebs("./", "", true), has("tool_1.0_amd64.deb")},
+		{"a flat repository in a directory", flatDebs("stable/", "stable/", true), has("tool_1.0_amd64.deb")},
+		{"a flat repository for each architecture", flatDebs("./{arch}/", "amd64/", false), has("tool_1.0_amd64.deb")},
 		{"packages of a directory", localDebs("pkgs"), has("mine_1.0_amd64.deb")},
 		{"a directory as people write it", localDebs("./pkgs/"), has("mine_1.0_amd64.deb")},
 		{"a link to a directory", localDebs("link"), has("mine_1.0_amd64.deb")},

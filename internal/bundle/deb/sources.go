@@ -90,13 +90,41 @@ func (e SourceEntry) For(arch string) (SourceEntry, bool) {
 
 // Base is the URL of the directory of the suite's Release file, with a slash at its end.
 func (e SourceEntry) Base() string {
-	switch {
-	case !e.Flat:
-		return e.URL + "/dists/" + e.Suite + "/"
-	case e.Suite == ".":
-		return e.URL + "/"
+	if e.Flat {
+		return SuiteURL(e.URL, e.Suite+"/")
 	}
-	return e.URL + "/" + e.Suite + "/"
+	return SuiteURL(e.URL, e.Suite)
+}
+
+// IsFlat reports whether a suite is the directory of a flat repository, as apt decides it: by the slash at its end.
+func IsFlat(suite string) bool { return strings.HasSuffix(suite, "/") }
+
+// SuiteURL returns the URL of the directory with the Release file of a suite, with a slash at its end. The directory of
+// a flat repository is relative to the repository's URL, and "/" and "./" are that URL itself. The files of packages
+// are always relative to the repository's URL.
+func SuiteURL(repository, suite string) string {
+	repository = strings.TrimRight(repository, "/")
+	if !IsFlat(suite) {
+		return repository + "/dists/" + suite + "/"
+	}
+	return repository + strings.TrimSuffix(path.Clean("/"+suite), "/") + "/"
+}
+
+// CheckSuite returns an error if a suite does not fit its components, or leads out of its repository.
+func CheckSuite(suite string, components []string) error {
+	switch {
+	case suite == "" || strings.Contains("/"+suite+"/", "/../") || strings.ContainsFunc(suite, control):
+		return errors.New("neither a suite nor a directory of a flat repository")
+	case suite == ".":
+		return errors.New("the directory of a flat repository must end with a slash: ./")
+	case IsFlat(suite) && len(components) > 0:
+		return errors.New("a suite that ends with a slash is the directory of a flat repository, " +
+			"which has no components")
+	case !IsFlat(suite) && len(components) == 0:
+		return errors.New("components are missing, such as main; the suite of a flat repository ends with a slash, " +
+			"such as ./")
+	}
+	return nil
 }
 
 func sourcesFault(file string, line int, err error) error {
@@ -359,13 +387,11 @@ func (p *sources) add(e SourceEntry, raw, suite string, components []string) err
 	if _, err := url.Parse(raw); err != nil && e.Skip == "" {
 		return errors.New("not a URL")
 	}
-	if suite == "" || badPath(suite) && suite != "/" {
-		return fmt.Errorf("suite %.40q", suite)
+	if err := CheckSuite(suite, components); err != nil {
+		return fmt.Errorf("suite %.40q: %w", suite, err)
 	}
-	if e.Flat = strings.HasSuffix(suite, "/"); e.Flat == (len(components) > 0) {
-		return fmt.Errorf("suite %.40q with %d components", suite, len(components))
-	}
-	if e.Suite = path.Clean(suite); e.Suite == "/" {
+	e.Flat = IsFlat(suite)
+	if e.Suite = strings.TrimPrefix(path.Clean(suite), "/"); e.Suite == "" {
 		e.Suite = "."
 	}
 	for _, c := range components {

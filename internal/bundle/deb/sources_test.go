@@ -22,6 +22,7 @@ deb cdrom:[Debian GNU/Linux 12 _Bookworm_ # 1]/ bookworm main
 deb mirror+file:/etc/apt/mirrors bookworm main
 deb [trusted=yes check-valid-until=no] file:/srv/repo ./
 deb https://example.org/flat dir/$(ARCH)/
+deb https://pkgs.k8s.io/core:/stable:/v1.34/deb/ /
 `)},
 		"etc/apt/sources.list.d/b.sources": {Data: []byte(`# comment
 
@@ -59,6 +60,7 @@ func TestParseSources(t *testing.T) {
 		"sources.list:7 mirror+file:/etc/apt/mirrors/dists/bookworm/ [main] [] [] mirror+file",
 		"sources.list:8 file:/srv/repo/ [] [] [] flat trusted old",
 		"sources.list:9 https://example.org/flat/dir/arm64/ [] [] [] flat",
+		"sources.list:10 https://pkgs.k8s.io/core:/stable:/v1.34/deb/ [] [] [] flat",
 		"a.list:1 https://example.org/a b/dists/s/ [main] [] [] ",
 		"b.sources:3 https://example.org/b/dists/one/ [main] [arm64] [] key",
 		"b.sources:3 https://example.org/b/dists/two/ [main] [arm64] [] key",
@@ -92,7 +94,7 @@ func TestParseSources(t *testing.T) {
 	if len(list) != len(want) {
 		t.Errorf("%d entries, want %d", len(list), len(want))
 	}
-	if k := string(list[8].Key); k != "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmDMEYwh\n-----END PGP PUBLIC KEY "+
+	if k := string(list[9].Key); k != "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmDMEYwh\n-----END PGP PUBLIC KEY "+
 		"BLOCK-----\n" {
 		t.Errorf("key %q", k)
 	}

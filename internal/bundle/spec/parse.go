@@ -386,6 +386,7 @@ var (
 	namePattern    = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
 	versionPattern = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+([-+.][0-9A-Za-z.+-]+)?$`)
 	wordPattern    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_~:/-]*$`)
+	suitePattern   = regexp.MustCompile(`^[A-Za-z0-9./][A-Za-z0-9.+_~:/-]*$`) // also "/" and "./", of flat repositories
 	filePattern    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]*$`)
 	packagePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_+.:/()-]*$`) // an rpm may be named by what it provides
 	debPattern     = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)

@@ -55,6 +55,29 @@ func webURL(signed bool) func(string) error {
 	}
 }
 
+// repositoryURL accepts the URL of a package repository. What people copy from the configuration of apt and dnf, and
+// would never be found, is refused with what to write.
+func repositoryURL(v string) error {
+	if err := webURL(true)(v); err != nil {
+		return err
+	}
+	u, err := url.Parse(v)
+	switch dir := strings.TrimRight(u.Path, "/"); {
+	case err != nil:
+		return err
+	case strings.Contains(v, "$"):
+		return errors.New("variables of dnf and apt are not filled in: write {uname} for $basearch, {arch} for " +
+			"$(ARCH), and the release itself for $releasever")
+	case u.RawQuery != "":
+		return errors.New("a repository has no query; of a mirror list or metalink, use the URL of one of the mirrors")
+	case strings.HasSuffix(dir, "/repodata"), strings.HasSuffix(dir, "/repodata/repomd.xml"):
+		return errors.New("it must be the URL of the directory that has repodata in it")
+	case strings.HasSuffix(dir, "/InRelease"), strings.HasSuffix(dir, "/Release"):
+		return errors.New("it must be the URL of the repository, not that of its Release file")
+	}
+	return nil
+}
+
 // cross looks at what no single entry shows.
 func (p *parser) cross(s *Spec) {
 	files := map[string]bool{}

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/deb"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
@@ -50,10 +51,10 @@ func (p *parser) repository(s *Spec, n *yaml.Node, key string) {
 	p.mapping(n, key, map[string]field{
 		"type":       {p.text(&r.Type, oneOf("deb", "rpm")), true},
 		"arches":     {p.texts(&r.Arches, oneOf("amd64", "arm64")), false},
-		"url":        {p.text(&r.URL, webURL(true)), false},
+		"url":        {p.text(&r.URL, repositoryURL), false},
 		"dir":        {p.path(&r.Dir), false},
 		"machine":    {p.text(machine, isMachine), false},
-		"suites":     {p.texts(&r.Suites, matching(wordPattern)), false},
+		"suites":     {p.texts(&r.Suites, matching(suitePattern)), false},
 		"components": {p.texts(&r.Components, matching(wordPattern)), false},
 		"keyring":    {p.text(&keyring, nil), false},
 		"trusted":    {p.text(trusted, isTrusted), false},
@@ -63,7 +64,7 @@ func (p *parser) repository(s *Spec, n *yaml.Node, key string) {
 		}), false},
 		"check-valid-until": {p.text(validUntil, isCheck), false},
 	})
-	r.URL = strings.TrimSuffix(r.URL, "/")
+	r.URL = strings.TrimRight(r.URL, "/")
 	r.IgnoreExpiry = !check
 	switch {
 	case strings.HasPrefix(keyring, "embedded:"):
@@ -106,6 +107,23 @@ func (p *parser) checkRepository(r Repository, n *yaml.Node, key string) {
 		p.add(n, join(key, "machine"), "spec.value", errors.New("only for type deb"), "value", "true")
 	case !signed && plainHTTP(r.URL):
 		p.add(n, join(key, "url"), "spec.value", errors.New("https, for nothing signs it"), "value", r.URL)
+	}
+	if r.Type == "deb" && r.URL != "" {
+		p.suites(r, n, key)
+	}
+}
+
+// suites reports suites that do not fit their components, or that the URL has already.
+func (p *parser) suites(r Repository, n *yaml.Node, key string) {
+	fill := replacer("amd64", "v1.0.0")
+	for i, s := range r.Suites {
+		if strings.HasSuffix(r.URL+"/", "/dists/"+s+"/") {
+			p.add(n, join(key, "url"), "spec.value", errors.New("it must be the URL of the directory above dists"),
+				"value", r.URL)
+		}
+		if err := deb.CheckSuite(fill.Replace(s), r.Components); err != nil {
+			p.add(n, fmt.Sprintf("%s[%d]", join(key, "suites"), i), "spec.value", err, "value", s)
+		}
 	}
 }
 

@@ -62,6 +62,17 @@ kubernetes: v1.34.2
 os: {family: debian, id: debian, release: 12}
 `
 
+// debs is a spec with a deb repository that the spec vouches for.
+func debs(keys string) string {
+	return small + "packages: {repositories: [{type: deb, trusted: true, " + keys + "}]}\n"
+}
+
+// rpms is a spec with a repository of rpms.
+func rpms(url string) string {
+	return strings.Replace(small, "debian, id", "rpm, id", 1) +
+		"packages: {repositories: [{type: rpm, trusted: true, url: '" + url + "'}]}\n"
+}
+
 // TestProblems: every problem has a code and the line that it is in; several are told at once.
 func TestProblems(t *testing.T) {
 	tests := []struct{ name, text, want string }{
@@ -74,11 +85,24 @@ func TestProblems(t *testing.T) {
 			small + "addons:\n - {name: x, chart: {repository: https://a.test, release: r}}\n", "6 spec.chart"},
 		{"rpms for debian", small + "packages: {repositories: [{type: rpm, url: https://a.test, keyring: k}]}\n",
 			"1 spec.value"},
-		{"nobody signs it", small + "packages: {repositories: [{type: deb, url: https://a.test, suites: [x]}]}\n",
+		{"nobody signs it", small +
+			"packages: {repositories: [{type: deb, url: https://a.test, suites: [x], components: [y]}]}\n",
 			"5 spec.missing"},
 		{"a baseline that is nowhere", small + "packages: {closure: minus-baseline}\n", "1 spec.missing"},
-		{"nothing signs it and no TLS either", small +
-			"packages: {repositories: [{type: deb, url: 'HTTP://a.test', suites: [x], trusted: true}]}\n",
+		{"a flat repository with components", debs("url: https://a.test, suites: ['./'], components: [main]"),
+			"5 spec.value"},
+		{"a flat repository without its slash", debs("url: https://a.test, suites: [.]"), "5 spec.value"},
+		{"a suite without components", debs("url: https://a.test, suites: [bookworm]"), "5 spec.value"},
+		{"a suite that leads out", debs("url: https://a.test, suites: ['./../x/']"), "5 spec.value"},
+		{"a flat repository that nothing signs, without TLS", debs("url: 'http://a.test', suites: [/]"),
+			"5 spec.value"},
+		{"a URL that has the suite", debs("url: https://a.test/dists/x/, suites: [x], components: [main]"),
+			"5 spec.value"},
+		{"a variable of apt", debs("url: 'https://a.test/$(ARCH)', suites: [/]"), "5 spec.value"},
+		{"a variable of dnf", rpms("https://a.test/$releasever/{uname}"), "5 spec.value"},
+		{"a mirror list", rpms("https://a.test/mirrorlist?arch=x86_64"), "5 spec.value"},
+		{"the metadata of dnf", rpms("https://a.test/repodata/"), "5 spec.value"},
+		{"nothing signs it and no TLS either", debs("url: 'HTTP://a.test', suites: [x], components: [y]"),
 			"5 spec.value"},
 		{"a hole in what is one for all architectures", strings.Replace(small, "name: a", "name: 'a-{arch}'", 1),
 			"1 spec.hole"},

@@ -248,18 +248,48 @@ func (u *Upstream) Publish(t testing.TB, versions map[string]string) {
 		fmt.Fprintf(&release, " %s %d %sPackages\n %s %d %sPackages.gz\n", sum([]byte(list.String())), list.Len(), base,
 			sum(z.Bytes()), z.Len(), base)
 	}
-	var signed bytes.Buffer
-	w, err := clearsign.Encode(&signed, u.key.PrivateKey, nil)
+	u.files["/debian/dists/bookworm/InRelease"] = u.signed(t, release.String())
+}
+
+// signed is a text with the archive's signature.
+func (u *Upstream) signed(t testing.TB, text string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := clearsign.Encode(&out, u.key.PrivateKey, nil)
+	if err == nil {
+		_, err = io.WriteString(w, text)
+	}
+	if err == nil {
+		err = w.Close()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(w, release.String()); err != nil {
-		t.Fatal(err)
+	return out.Bytes()
+}
+
+// Flat publishes a flat repository at url with the package tool, as Kubernetes does: its metadata is in dir, the
+// package in a directory of its architecture, and both are relative to url.
+func (u *Upstream) Flat(t testing.TB, url, dir string, byHash bool) {
+	t.Helper()
+	var list strings.Builder
+	for _, arch := range []string{"amd64", "arm64"} {
+		body, file := Deb("tool", "1.0", arch), arch+"/tool_1.0_"+arch+".deb"
+		u.Set(url+file, body)
+		fmt.Fprintf(&list,
+			"Package: tool\nVersion: 1.0\nArchitecture: %s\nFilename: ./%s\nSize: %d\nSHA256: %s\n\n", arch, file,
+			len(body), sum(body))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
+	text := []byte(list.String())
+	release := fmt.Sprintf("Codename: deb\nDate: %s\nArchitectures: amd64 arm64\n",
+		time.Now().UTC().Format(time.RFC1123))
+	if byHash {
+		release += "Acquire-By-Hash: yes\n"
+		u.Set(url+dir+"by-hash/SHA256/"+sum(text), text)
+	} else {
+		u.Set(url+dir+"Packages", text)
 	}
-	u.files["/debian/dists/bookworm/InRelease"] = signed.Bytes()
+	u.Set(url+dir+"InRelease", u.signed(t, release+fmt.Sprintf("SHA256:\n %s %d Packages\n", sum(text), len(text))))
 }
 
 // images: registry.test/app:1 is an index of both architectures with an attestation; registry.test/lies:1 an index
