@@ -67,6 +67,10 @@ func (l *loader) kind(v val, want yaml.Kind) bool {
 	if v.node.Kind == want && !isNull(v.node) {
 		return true
 	}
+	if text := v.node.Value; want == yaml.MappingNode && strings.ContainsRune(text, '：') {
+		l.err(v, "config.full-width", "char", "：", "instead", ":")
+		return false
+	}
 	if !isNull(v.node) {
 		l.err(v, map[yaml.Kind]string{
 			yaml.ScalarNode: "config.want-value", yaml.SequenceNode: "config.want-list",
@@ -150,6 +154,10 @@ func (l *loader) line(v val) (string, bool) {
 			l.err(v, "config.control-in-value")
 			return "", false
 		}
+	}
+	if char, at, found := l.unseen(v, s); found {
+		l.errAt(at, v.path, "config.blank-in-value", "char", char)
+		return "", false
 	}
 	return s, true
 }

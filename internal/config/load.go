@@ -15,6 +15,7 @@ type loader struct {
 	table    *table
 	file     string
 	lines    int
+	source   [][]byte // the lines, without CR
 	problems Problems
 	more     bool                // there were more problems than are kept
 	given    map[string]position // every known key that stands in the file

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -25,13 +23,16 @@ func (l *loader) parse(data []byte) *yaml.Node {
 		return nil
 	}
 	data = bytes.ReplaceAll(bytes.TrimPrefix(data, bom), []byte("\r\n"), []byte("\n"))
+	if l.source = bytes.Split(data, []byte("\n")); !l.visible(data) {
+		return nil
+	}
 	data, first, count := slashComments(data)
 	if count > 0 {
 		l.warnAt(position{first, 1}, "", "config.slash-comment", "count", strconv.Itoa(count))
 	}
 	root, second, err := decodeYAML(data)
 	if err != nil {
-		l.syntax(err)
+		l.syntax(err, data)
 		return nil
 	}
 	if second > 0 {
@@ -81,7 +82,7 @@ func (l *loader) readable(data []byte) bool {
 			line = line[:len(line)-1]
 		}
 		if code, col := badBytes(line); code != "" {
-			l.errAt(position{i + 1, col}, "", code)
+			l.errAt(position{i + 1, utf8.RuneCount(line[:col-1]) + 1}, "", code)
 			ok = false
 		}
 	}
@@ -113,61 +114,6 @@ func isBidi(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0xfeff
 }
 
-// slashComments turns the manual's // comments into YAML's: outside quotes and comments, and only after white space or
-// at the start of a line, so that https:// stays. Lines and columns stay where they were. It returns the first such
-// line and how many there are.
-func slashComments(data []byte) (out []byte, first, count int) {
-	out = bytes.Clone(data)
-	var quote byte // the quote that is open, also across lines
-	line, seen := 1, false
-	last := byte(0) // last byte of the line that was not white space
-	for i := 0; i < len(out); i++ {
-		c := out[i]
-		blank := i == 0 || out[i-1] == ' ' || out[i-1] == '\t' || out[i-1] == '\n'
-		switch {
-		case c == '\n':
-			line, seen = line+1, false
-			if quote == 0 {
-				last = 0
-			}
-			continue
-		case seen: // inside a comment
-			continue
-		case quote == '"' && c == '\\':
-			i++
-			if i < len(out) && out[i] == '\n' {
-				line++
-			}
-			continue
-		case quote == '\'' && c == '\'' && i+1 < len(out) && out[i+1] == '\'': // '' inside '…' is one quote
-			i++
-			continue
-		case quote != 0:
-			if c == quote {
-				quote, last = 0, c
-			}
-			continue
-		case blank && c == '#':
-			seen = true
-			continue
-		case blank && c == '/' && i+1 < len(out) && out[i+1] == '/':
-			out[i], out[i+1] = '#', ' '
-			if count++; first == 0 {
-				first = line
-			}
-			seen = true
-			continue
-		case (c == '"' || c == '\'') && strings.IndexByte("\x00:,[{-?", last) >= 0:
-			quote = c
-			continue
-		}
-		if c != ' ' && c != '\t' {
-			last = c
-		}
-	}
-	return out, first, count
-}
-
 // decodeYAML reads the one document as nodes. second is the line where another document starts, 0 if there is none.
 func decodeYAML(data []byte) (root *yaml.Node, second int, err error) {
 	defer func() {
@@ -191,25 +137,6 @@ func decodeYAML(data []byte) (root *yaml.Node, second int, err error) {
 		return nil, 0, err
 	}
 	return &doc, max(1, more.Line), nil
-}
-
-var yamlError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
-
-// syntax reports the parser's error. What it says of anchors may hold a part of an unquoted secret, so that is left
-// out.
-func (l *loader) syntax(err error) {
-	line, cause := 1, err.Error()
-	if m := yamlError.FindStringSubmatch(cause); m != nil {
-		cause = m[2]
-		if n, e := strconv.Atoi(m[1]); e == nil {
-			line = n
-		}
-	}
-	if strings.Contains(cause, "anchor") {
-		l.errAt(position{line, 1}, "", "config.alias")
-		return
-	}
-	l.errAt(position{line, 1}, "", "config.syntax", "cause", clip(cause))
 }
 
 // shape refuses what the format has no use for and hostile files have: aliases, anchors, tags, and nesting without end.

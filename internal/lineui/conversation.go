@@ -12,11 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/text/width"
-
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/plaintext"
 )
 
 // conversation is with whoever is at the other end of a line, with a screen reader or on a serial line: all that is
@@ -165,8 +164,8 @@ var arrows = strings.NewReplacer("\x1b[A", "", "\x1b[B", "", "\x1b[C", "", "\x1b
 // typed is what a line says, without what no key for text has left there.
 func typed(text string) string { return strings.TrimSpace(event.Clean(arrows.Replace(text))) }
 
-// narrow is a word of ours however the input method wrote it: full-width digits and letters are plain ones.
-func narrow(text string) string { return strings.TrimSpace(width.Narrow.String(text)) }
+// narrow is what was typed, however the input method wrote it.
+func narrow(text string) string { return strings.TrimSpace(plaintext.Narrow(text)) }
 
 // secret asks for what is not to be seen: on a terminal it is not shown as it is typed.
 func (p *conversation) secret(ctx context.Context, prompt string) (string, error) {

@@ -5,7 +5,8 @@ import (
 	"unicode"
 
 	tea "charm.land/bubbletea/v2"
-	"golang.org/x/text/width"
+
+	"github.com/eggo-k8s/eggo/internal/plaintext"
 )
 
 // Field is one line that is typed into. It knows its cells: the cursor is where the terminal's own has to be, so that
@@ -44,11 +45,12 @@ func (f *Field) Insert(s string) {
 
 func (f *Field) clean(s string, out []rune) []rune {
 	if f.Narrow {
-		s = width.Narrow.String(strings.ReplaceAll(s, "。", "."))
+		s = strings.ReplaceAll(s, "。", ".") // typed key by key, it has no neighbor yet
+		s = plaintext.Narrow(s)
 	}
 	for _, r := range strings.ToValidUTF8(s, "") {
 		switch {
-		case r == '\n' || r == '\t' || r == '\u3000':
+		case r == '\n' || r == '\t' || plaintext.Blank(r):
 			out = append(out, ' ')
 		case unicode.IsPrint(r):
 			out = append(out, r)

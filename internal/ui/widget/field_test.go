@@ -29,6 +29,10 @@ func TestALineIsTyped(t *testing.T) {
 	if f.Value() != "192.168.0.2" {
 		t.Errorf("full-width digits stay: %q", f.Value())
 	}
+	f = Field{Narrow: true}
+	if f.Insert("web-1\u00a0１０。0.0.1\u200b\u2003etcd"); f.Value() != "web-1 10.0.0.1 etcd" {
+		t.Errorf("blanks of a web page: %q", f.Value())
+	}
 	f = Field{}
 	press(&f, "主节点")
 	if _, x := f.Shown(20); x != 6 {
