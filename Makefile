@@ -7,7 +7,9 @@ ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 
 VERSION ?= $(shell git describe --tags --always --dirty --match 'v*' 2>/dev/null || echo devel)
 # The version comes from git describe above; the toolchain's own stamp fails in a checkout that belongs to somebody else.
-export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+# One set of flags for every go command, so that each package is compiled once: make demo after make build, and make test.
+export GOFLAGS := $(strip $(filter-out -trimpath -buildvcs=false,$(GOFLAGS)) -buildvcs=false -trimpath)
+export CGO_ENABLED := 0
 
 PROGRAMS := eggo-tui eggo-bundle eggo-server
 # Tests of a package that run at the same time: many wait for what a simulated node or a peer does.
@@ -27,7 +29,7 @@ help: ## this list
 
 build: ## bin/eggo-tui, bin/eggo-bundle and bin/eggo-server, static
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $(PROGRAMS:%=./cmd/%)
+	go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $(PROGRAMS:%=./cmd/%)
 	@ln -sf eggo-tui bin/eggo
 
 install: build ## the programs into $(DESTDIR)$(PREFIX)/bin, with eggo as another name of eggo-tui
