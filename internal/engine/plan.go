@@ -101,6 +101,9 @@ type Retry struct {
 	Tries    int
 	Delay    time.Duration
 	MaxDelay time.Duration
+	// Polls reports whether the step waits for something that happens by itself: front ends show a further try of it
+	// as waiting, not as another attempt.
+	Polls bool
 }
 
 // stepKey carries the running step's ID in a context, so that the code below a step can attribute changes, output and
@@ -126,7 +129,7 @@ func (p *Plan) Describe() event.PlanMade {
 	}
 	for _, s := range p.Steps {
 		made.Steps = append(made.Steps, event.Step{ID: s.ID, Phase: s.Phase, Host: s.Host, Lane: s.Lane, Title: s.Title,
-			Needs: s.Needs})
+			Needs: s.Needs, Polls: s.Retry.Polls})
 	}
 	for _, b := range p.Barriers {
 		made.Barriers = append(made.Barriers, event.Barrier{ID: b.ID, Needs: b.Needs})

@@ -259,6 +259,8 @@ type (
 		Lane  string   `json:"lane,omitempty"`
 		Title Msg      `json:"title"`
 		Needs []string `json:"needs,omitempty"` // steps and barriers
+		// Polls reports whether the step waits for something that happens by itself: its tries are no attempts.
+		Polls bool `json:"polls,omitempty"`
 	}
 	// Barrier of a plan: a name for all the steps and barriers that it needs.
 	Barrier struct {

@@ -3,7 +3,6 @@ package lineui
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -121,10 +120,6 @@ func (r *runView) fates(q *runstate.Question) []choice {
 // failure says what is known of one: machine, step, command, exit code, last lines, what is likely and what helps.
 func (r *runView) failure(title string, st *runstate.Step, f event.Fault, lines []runstate.Line, try int) {
 	p := r.p
-	step := p.Msg(st.Title)
-	if try > 1 {
-		step = p.T("ui.fail.try", "step", step, "try", fmt.Sprint(try))
-	}
 	text, next := p.Fault(&f)
 	out := []string{"", p.T(title, "node", r.name(st.Host))}
 	field := func(key, text string) {
@@ -132,7 +127,7 @@ func (r *runView) failure(title string, st *runstate.Step, f event.Fault, lines 
 			out = append(out, p.T(key)+": "+event.Clean(text))
 		}
 	}
-	field("ui.fail.step", step)
+	field("ui.fail.step", report.StepTitle(p, st, try))
 	field("ui.fail.what", text)
 	field("ui.fail.command", f.Args["command"])
 	field("ui.fail.exit", f.Args["status"])

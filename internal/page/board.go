@@ -293,10 +293,7 @@ func (b boardOf) lastSteps(s *runstate.State, h *runstate.Host, at runstate.Stan
 
 // step is one, as it is now.
 func (b boardOf) step(s *runstate.State, st *runstate.Step) step {
-	x := step{ID: st.ID, Title: b.p.Msg(st.Title), State: "waiting"}
-	if st.Try > 1 {
-		x.Title = b.p.T("ui.fail.try", "step", x.Title, "try", strconv.Itoa(st.Try))
-	}
+	x := step{ID: st.ID, Title: report.StepTitle(b.p, st, st.Try), State: "waiting"}
 	switch {
 	case st.Outcome != "":
 		if x.State = string(st.Outcome); st.Try > 0 {

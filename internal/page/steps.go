@@ -115,7 +115,7 @@ func (b boardOf) question(s *runstate.State, q *runstate.Question) failure {
 func (b boardOf) failure(s *runstate.State, st *runstate.Step, f *event.Fault, printed []runstate.Line) failure {
 	text, next := b.p.Fault(f)
 	x := failure{ID: "f-" + st.ID, Cluster: b.cluster, Run: b.run,
-		Node: b.hostName(st.Host), Host: st.Host, StepID: st.ID, Step: b.p.Msg(st.Title),
+		Node: b.hostName(st.Host), Host: st.Host, StepID: st.ID, Step: report.StepTitle(b.p, st, st.Try),
 		Error: text, Fix: b.advice(f.Code, next), Exit: event.Clean(f.Args["status"]),
 		Command: cleaned(f.Args["command"])}
 	if cause, do, known := report.Likely(f, printed); known {
@@ -123,9 +123,6 @@ func (b boardOf) failure(s *runstate.State, st *runstate.Step, f *event.Fault, p
 	}
 	if f.Code == runstate.CheckFailed {
 		x.Found = b.found(s.FoundBy(st))
-	}
-	if st.Try > 1 {
-		x.Step = b.p.T("ui.fail.try", "step", x.Step, "try", strconv.Itoa(st.Try))
 	}
 	for _, l := range printed {
 		x.Lines = append(x.Lines, line{Text: event.Clean(l.Text), Err: l.Stream == "stderr"})

@@ -28,7 +28,7 @@ func (r *run) proofs() []*engine.Step {
 	system.Verify, system.Retry, system.Timeout = r.addons.Ready, wait.Patience(), 30*time.Second
 	control := plan.Step(plan.PhaseCheck, "control-plane", "", []string{nodes.ID})
 	control.Verify, control.Timeout = r.controlWell, time.Minute
-	control.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
+	control.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second, Polls: true}
 	return []*engine.Step{nodes, system, control}
 }
 

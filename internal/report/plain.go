@@ -268,6 +268,10 @@ func (pl *Plain) tellStep(r event.Record) {
 			return
 		}
 		pl.reason[e.Step] = text
+		if st.Polls {
+			pl.line(r.Time, st.Host, p.T("report.polls"), p.T("report.polls-text", "step", p.Msg(st.Title), "fault", text))
+			return
+		}
 		pl.line(r.Time, st.Host, p.T("report.retry"),
 			p.T("report.retry-text", "step", p.Msg(st.Title), "try", itoa(e.Try), "delay", Short(e.Delay), "fault",
 				text))

@@ -436,3 +436,31 @@ func TestACalmReport(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// A step that waits for a kubelet to register tries every second; it is waiting, and has not failed six times.
+func TestStepTitle_StepsThatPollHaveNoAttempts(t *testing.T) {
+	fault := event.Fault{Code: "check.node-absent", Node: "n1", Args: map[string]string{"node": "n1"}}
+	for _, test := range []struct {
+		polls       bool
+		title, line string
+	}{
+		{true, "Join the cluster", "Join the cluster: waiting: "},
+		{false, "Join the cluster (attempt 6)", "Join the cluster: attempt 5 failed, retrying in 2.0s: "},
+	} {
+		var out bytes.Buffer
+		p := i18n.NewPrinter(i18n.English)
+		l := tell(NewPlain(&out, p))
+		l.at(0, event.PlanMade{Steps: []event.Step{{ID: "join/n1", Host: "n1", Title: event.M("step.bootstrap.join"),
+			Polls: test.polls}}})
+		l.at(1, event.StepStarted{Step: "join/n1", Try: 5},
+			event.StepRetry{Step: "join/n1", Try: 5, Delay: 2 * time.Second, Fault: fault},
+			event.StepStarted{Step: "join/n1", Try: 6})
+		st := runstate.Step{Step: event.Step{Title: event.M("step.bootstrap.join"), Polls: test.polls}}
+		if got := StepTitle(p, &st, 6); got != test.title {
+			t.Errorf("polls %v: title %q, not %q", test.polls, got, test.title)
+		}
+		if !strings.Contains(out.String(), test.line) {
+			t.Errorf("polls %v: no %q in\n%s", test.polls, test.line, out.String())
+		}
+	}
+}

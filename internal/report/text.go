@@ -122,3 +122,13 @@ func Awaits(p *i18n.Printer, w *event.Waiting) string {
 	}
 	return p.T("report.awaits", args...)
 }
+
+// StepTitle returns the title of a step, with the number of the attempt if it is not the first. A step that polls has
+// none: its tries are how it waits.
+func StepTitle(p *i18n.Printer, st *runstate.Step, try int) string {
+	title := p.Msg(st.Title)
+	if try > 1 && !st.Polls {
+		return p.T("ui.fail.try", "step", title, "try", strconv.Itoa(try))
+	}
+	return title
+}

@@ -67,7 +67,7 @@ func (r *Balancer) Steps() []*engine.Step {
 		ready.Verify = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			return r.Answers(ctx, n, nd)
 		})
-		ready.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
+		ready.Retry = engine.Retry{Tries: 30, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second, Polls: true}
 		ready.Timeout = 30 * time.Second
 		steps = append(steps, s, ready)
 	}

@@ -48,7 +48,7 @@ func (r *ControlPlane) Steps(answers []string) []*engine.Step {
 func (r *ControlPlane) Settle(needs, answers []string) []*engine.Step {
 	ready := plan.Step(plan.PhaseControl, "ready", "", needs)
 	ready.Verify = r.Ready
-	ready.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
+	ready.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second, Polls: true}
 	ready.Timeout = 30 * time.Second
 	rbac := plan.Step(plan.PhaseControl, "rights", "", []string{ready.ID})
 	rbac.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 3 * time.Second}

@@ -97,7 +97,7 @@ func (r *Etcd) Steps() []*engine.Step {
 	}
 	check := plan.Step(plan.PhaseEtcd, "health", "", started)
 	check.Verify = r.Health
-	check.Retry = engine.Retry{Tries: 30, Delay: time.Second, MaxDelay: 3 * time.Second}
+	check.Retry = engine.Retry{Tries: 30, Delay: time.Second, MaxDelay: 3 * time.Second, Polls: true}
 	check.Timeout = time.Minute
 	return append(steps, check)
 }

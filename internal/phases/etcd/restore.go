@@ -239,7 +239,7 @@ func (r *Restore) Exchange() []*engine.Step {
 	}
 	health := plan.Step(plan.PhaseRestore, "health", "", plan.IDs(plan.PhaseRestore, "etcd", members))
 	health.Verify, health.Timeout = r.restored, 30*time.Second
-	health.Retry = engine.Retry{Tries: 60, Delay: time.Second, MaxDelay: 3 * time.Second}
+	health.Retry = engine.Retry{Tries: 60, Delay: time.Second, MaxDelay: 3 * time.Second, Polls: true}
 	return append(steps, health)
 }
 
@@ -297,7 +297,7 @@ func (r *Restore) ComeBack(apiReady func(context.Context) error) []*engine.Step 
 	}
 	ready := plan.Step(plan.PhaseRestore, "ready", "", plan.IDs(plan.PhaseRestore, "apiserver", cps))
 	ready.Verify, ready.Timeout = apiReady, 30*time.Second
-	ready.Retry = engine.Retry{Tries: 120, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
+	ready.Retry = engine.Retry{Tries: 120, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second, Polls: true}
 	steps = append(steps, ready)
 	last := []string{ready.ID}
 	for _, n := range cps {

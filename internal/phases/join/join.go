@@ -89,7 +89,7 @@ func (r *Join) Steps(needs []string) []*engine.Step {
 		joined.Check = func(ctx context.Context) (bool, error) { return r.joined(ctx, n) }
 		joined.Apply = func(ctx context.Context) error { return r.join(ctx, n) }
 		joined.Timeout = 2 * time.Minute
-		joined.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}
+		joined.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second, Polls: true}
 		// kube-proxy asks for its Node object first, and sits out a back-off of up to half a minute when it is not
 		// there yet.
 		proxy := r.Driver.Start(driver.Proxy, n, nil)

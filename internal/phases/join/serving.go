@@ -29,7 +29,8 @@ import (
 // too.
 func (r *Join) serving(n config.Node, joined string) *engine.Step {
 	s := plan.Step(plan.PhaseBootstrap, "serving", n.Name, []string{joined})
-	s.Retry, s.Timeout = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second}, time.Minute
+	s.Retry = engine.Retry{Tries: 60, Delay: 500 * time.Millisecond, MaxDelay: 2 * time.Second, Polls: true}
+	s.Timeout = time.Minute
 	s.Check = func(ctx context.Context) (bool, error) {
 		waiting, err := r.servingRequests(ctx, n)
 		if err != nil || len(waiting) > 0 {

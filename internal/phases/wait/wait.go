@@ -15,7 +15,7 @@ import (
 
 // Patience is for what comes by itself: about four minutes.
 func Patience() engine.Retry {
-	return engine.Retry{Tries: 240, Delay: 500 * time.Millisecond, MaxDelay: time.Second}
+	return engine.Retry{Tries: 240, Delay: 500 * time.Millisecond, MaxDelay: time.Second, Polls: true}
 }
 
 // Again is a fault after which the step is tried again.

@@ -96,11 +96,7 @@ func (f Failure) Render(p *i18n.Printer, t *theme.Theme, w, h int) []string {
 // fields are what helps first: a person who reads no further knows what to do.
 func (f Failure) fields(c *panel, r room) {
 	p, t := c.p, c.t
-	step := p.Msg(f.Step.Title)
-	if f.Try > 1 {
-		step = p.T("ui.fail.try", "step", step, "try", fmt.Sprint(f.Try))
-	}
-	c.field("ui.fail.step", t.Strong, step, 0)
+	c.field("ui.fail.step", t.Strong, report.StepTitle(p, f.Step, f.Try), 0)
 	text, next := p.Fault(&f.Fault)
 	if cause, do, ok := report.Likely(&f.Fault, f.Lines); ok {
 		c.field("ui.fail.likely", t.Text, p.Msg(cause), 0)

@@ -180,10 +180,7 @@ func transferOf(s *runstate.State, st *runstate.Step) *runstate.Transfer {
 func (b *Board) stepRow(st *runstate.Step, now time.Time, w int) string {
 	t := b.Theme
 	glyph, style, text, right := b.stepMark(st, now)
-	title := b.P.Msg(st.Title)
-	if st.Try > 1 {
-		title = b.P.T("ui.fail.try", "step", title, "try", fmt.Sprint(st.Try))
-	}
+	title := report.StepTitle(b.P, st, st.Try)
 	l := new(widget.Line).Add(style, glyph).Space(1)
 	l.Add(text, widget.Cut(title, w-widget.Width(right)-3, t.Glyphs.Cut))
 	return l.To(w-widget.Width(right)).Add(t.Dim, right).String()

@@ -115,7 +115,7 @@ func (b *Board) Timeline(t *Timeline, s *runstate.State, now time.Time, w, h int
 	end := min(len(lines), t.top+seen)
 	titles := 10
 	for _, st := range list {
-		titles = max(titles, widget.Width(b.title(st)))
+		titles = max(titles, widget.Width(report.StepTitle(b.P, st, st.Try)))
 	}
 	titles = min(titles, max(24, w*2/5))
 	for i := t.top; i < end; i++ { // only what is seen is drawn
@@ -154,14 +154,6 @@ func (b *Board) phaseRow(s *runstate.State, id string, w int) string {
 	return l.Add(t.Border, strings.Repeat(t.Glyphs.Rule, max(0, w-1-l.Width()))).String()
 }
 
-// title of a step, with the number of its try when it is not the first.
-func (b *Board) title(st *runstate.Step) string {
-	if st.Try > 1 {
-		return b.P.T("ui.fail.try", "step", b.P.Msg(st.Title), "try", fmt.Sprint(st.Try))
-	}
-	return b.P.Msg(st.Title)
-}
-
 // timeRow is one step: its title, when it began, how long it took, when that was as a bar, and what came of it.
 func (b *Board) timeRow(s *runstate.State, st *runstate.Step, now time.Time, on bool, w, titles int) string {
 	t := b.Theme
@@ -177,7 +169,7 @@ func (b *Board) timeRow(s *runstate.State, st *runstate.Step, now time.Time, on 
 	if !st.Start.IsZero() && st.Try > 0 {
 		began = report.Clock(st.Start.Sub(s.Started))
 	}
-	l.Add(style, glyph).Space(1).Add(text, widget.Fit(b.title(st), titles, t.Glyphs.Cut))
+	l.Add(style, glyph).Space(1).Add(text, widget.Fit(report.StepTitle(b.P, st, st.Try), titles, t.Glyphs.Cut))
 	l.Add(t.Faint, widget.FitRight(began, clockWidth, "")).Space(1)
 	if widget.Width(took) > tookWidth { // when it is tried again is said by what came of it
 		took = ""
@@ -267,7 +259,7 @@ func (b *Board) about(
 ) []string {
 	t := b.Theme
 	head := new(widget.Line).Add(t.Border, strings.Repeat(t.Glyphs.Rule, 2)).Space(1)
-	head.Add(t.Strong, widget.Cut(b.title(st), w/2, t.Glyphs.Cut)).Space(1)
+	head.Add(t.Strong, widget.Cut(report.StepTitle(b.P, st, st.Try), w/2, t.Glyphs.Cut)).Space(1)
 	out := []string{head.Add(t.Border, strings.Repeat(t.Glyphs.Rule, max(0, w-head.Width()))).String()}
 	add := func(ink widget.Ink, lead, text string) {
 		for i, l := range widget.Lines(event.Clean(text), w-4-widget.Width(lead)) {
