@@ -101,6 +101,7 @@ func (f *Replay) Pause() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.paused = !f.paused
+	f.real = f.Now() // it may not have been read while it was paused
 }
 
 // Paused says whether it stands still.
@@ -110,12 +111,15 @@ func (f *Replay) Paused() bool {
 	return f.paused
 }
 
-// Waits says whether it stands still until the viewer has decided; see NewStory.
+// Waits reports whether it waits until the viewer has decided; see NewStory.
 func (f *Replay) Waits() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.next != nil && f.story.pace(f.next.Event) == waits
 }
+
+// Idle reports whether nothing comes before the viewer presses a key: it is paused, or waits for a decision.
+func (f *Replay) Idle() bool { return f.Paused() || f.Waits() }
 
 // Speed changes the speed by a factor, between a quarter and 64 times.
 func (f *Replay) Speed(factor float64) {

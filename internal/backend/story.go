@@ -31,6 +31,7 @@ func (s *Story) Decide(step string, d event.Decision) error {
 	s.replay.mu.Lock()
 	defer s.replay.mu.Unlock()
 	s.made[step]++
+	s.replay.real = s.replay.Now() // it may not have been read while it waited
 	return nil
 }
 

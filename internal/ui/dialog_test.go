@@ -104,6 +104,34 @@ func TestTheFooterKeepsTheHelp(t *testing.T) {
 	}
 }
 
+// keeper is a page with a key of its own that is always shown, as those of the wizard.
+type keeper struct{ paper }
+
+func (k *keeper) Keys(e *frame.Env) []frame.Binding {
+	return append(k.paper.Keys(e), frame.Binding{Keys: []string{"esc"}, Show: "Esc", Word: "ui.key.back", Keep: true})
+}
+
+// A note in the footer never touches the keys, however long it is: what is always shown has its place, and a gap.
+func TestFooter_NotesKeepTheirDistance(t *testing.T) {
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		for _, n := range []int{1, 20, 50, 200} {
+			for _, w := range []int{80, 81, 120} {
+				a := New(&keeper{paper{name: "a", do: map[string]func() tea.Cmd{"n": func() tea.Cmd {
+					return frame.Send(frame.Note{Text: strings.Repeat("N", n)})
+				}}}}, Options{Lang: lang})
+				uitest.Drive(t, a, tea.WindowSizeMsg{Width: w, Height: 24})
+				uitest.Keys(t, a, "n")
+				lines := strings.Split(uitest.Screen(a), "\n")
+				foot := lines[len(lines)-1]
+				keys, note, is := strings.Cut(foot, "  N")
+				if help := a.Env().P.T("ui.key.help"); !is || !strings.Contains(keys, "? "+help) || note == "" && n > 1 {
+					t.Errorf("%s, %d cells, a note of %d: %q", lang, w, n, foot)
+				}
+			}
+		}
+	}
+}
+
 // Without colours none is written, and what is chosen is told by more than one.
 func TestWithoutColours(t *testing.T) {
 	a := New(watch(t, 3).stack[0], Options{Lang: i18n.English, Mono: true})

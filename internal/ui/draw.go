@@ -164,9 +164,11 @@ func (a *App) overlay(body, box []string) area {
 	return at
 }
 
+// footGap is the number of cells between the keys and the note of a footer, at least.
+const footGap = 2
+
 func (a *App) foot() string {
-	// a word to the person goes before the keys, but for that of the help
-	right := widget.Cut(a.note, a.w-14, a.env.Theme.Glyphs.Cut)
+	right := a.note
 	if s, ok := a.top().(frame.Asider); ok && right == "" && a.bare() {
 		right = s.Aside(&a.env)
 	}
@@ -175,6 +177,11 @@ func (a *App) foot() string {
 	if d := a.first(); d != nil { // the same key is another thing there
 		keys = d.Bindings()
 	}
-	left, a.spots = frame.Footer(&a.env, keys, a.w-widget.Width(right)-2)
+	room := a.w - 2
+	if right != "" { // a note goes before the keys, except those that are always shown
+		room = a.w - footGap - 1
+		right = widget.Cut(right, room-frame.FooterWidth(&a.env, keys), a.env.Theme.Glyphs.Cut)
+	}
+	left, a.spots = frame.Footer(&a.env, keys, room-widget.Width(right))
 	return left + widget.Spaces(a.w-widget.Width(left)-widget.Width(right)-1) + a.env.Theme.Strong.Render(right)
 }

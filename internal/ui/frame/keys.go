@@ -63,11 +63,25 @@ type Spot struct {
 	Binding  Binding
 }
 
+// width is the number of cells of a binding in a footer.
+func (b Binding) width(e *Env) int { return widget.Width(b.Name(e)) + 1 + widget.Width(e.P.T(b.Word)) }
+
+// FooterWidth returns how many cells the narrowest footer takes: the one with only the keys that are always shown.
+func FooterWidth(e *Env, list []Binding) int {
+	w := -2
+	for _, b := range list {
+		if b.Keep && b.Word != "" && !b.Help {
+			w += b.width(e) + 3
+		}
+	}
+	return max(1, w)
+}
+
 // Footer shows the keys that do something now, as many as fit into w cells, those on the left first, but for those that
 // are to be kept. It says where each of them is.
 func Footer(e *Env, list []Binding, w int) (string, []Spot) {
 	t := e.Theme
-	wide := func(b Binding) int { return widget.Width(b.Name(e)) + 1 + widget.Width(e.P.T(b.Word)) + 3 }
+	wide := func(b Binding) int { return b.width(e) + 3 }
 	room := w
 	for _, b := range list {
 		if b.Keep && b.Word != "" {

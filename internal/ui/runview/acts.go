@@ -45,6 +45,8 @@ func (p *Page) done(m doneMsg, e *frame.Env) tea.Cmd {
 		return wrong(m.err, e)
 	}
 	switch m.what {
+	case doneDecide:
+		return p.resume()
 	case doneEdit:
 		if m.again {
 			p.again, p.panel.on, p.ending = p.next != nil, false, "ui.quit.stopping"

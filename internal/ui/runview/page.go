@@ -32,6 +32,7 @@ type Page struct {
 	tick  func() tea.Cmd    // waits until the next look at the feed
 	state *runstate.State
 	over  bool // the feed has ended
+	idle  bool // a replay waits for a key, and is not read until it comes
 	board board.Board
 	spin  spinner.Model
 	log   *logPage // that is open above, nil if none
@@ -141,7 +142,7 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 // turn takes the spinner one frame on. It has no clock of its own: it turns with the looks at the feed, where the
 // screen is drawn again anyway.
 func (p *Page) turn(e *frame.Env) {
-	if r := p.opt.Replay; e.Moves == nil || !e.Moves() || r != nil && (r.Paused() || r.Waits()) {
+	if r := p.opt.Replay; e.Moves == nil || !e.Moves() || r != nil && r.Idle() {
 		p.board.Spin = ""
 		return
 	}
@@ -160,6 +161,10 @@ func (p *Page) still() {
 func (p *Page) news(m newsMsg, e *frame.Env) tea.Cmd {
 	for _, r := range m.list {
 		p.state.Apply(r)
+	}
+	if r := p.opt.Replay; r != nil && m.err == nil && len(m.list) == 0 && r.Idle() {
+		p.idle, p.board.Spin = true, ""
+		return nil
 	}
 	next := p.tick()
 	switch {
@@ -185,6 +190,16 @@ func (p *Page) news(m newsMsg, e *frame.Env) tea.Cmd {
 		next = tea.Batch(next, bell)
 	}
 	return next
+}
+
+// resume reads a replay again after a key: one that waits for a key is not read, so that nothing is drawn for as long
+// as it waits.
+func (p *Page) resume() tea.Cmd {
+	if !p.idle {
+		return nil
+	}
+	p.idle = false
+	return p.look()
 }
 
 // live says whether the run goes on, as far as anybody here knows.
@@ -278,7 +293,7 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 	if r := p.opt.Replay; r != nil && !p.over {
 		list = append(list,
 			frame.Binding{Keys: []string{"space"}, Show: "Space", Word: "ui.key.pause",
-				Do: func() tea.Cmd { r.Pause(); return nil }},
+				Do: func() tea.Cmd { r.Pause(); return p.resume() }},
 			frame.Binding{Keys: []string{"+", "="}, Show: "+ -", Word: "ui.key.speed",
 				Do: func() tea.Cmd { r.Speed(2); return nil }},
 			frame.Binding{Keys: []string{"-"}, Do: func() tea.Cmd { r.Speed(0.5); return nil }, Help: true})

@@ -229,7 +229,7 @@ func (n *nodes) machine(e *frame.Env, i int) []tip {
 
 // skew says how far a clock is from this host's.
 func skew(e *frame.Env, d time.Duration) string {
-	if d = d.Round(100 * time.Millisecond); d == 0 {
+	if d = d.Round(clockUnit); d == 0 {
 		return e.P.T("wizard.tips.machine.clock.same")
 	}
 	return e.P.T("wizard.tips.machine.clock.off", "skew", d.String())
@@ -343,7 +343,20 @@ func (p *Page) spread(e *frame.Env) []tip {
 	add("cpus", func(l *draft.Probe) int64 { return int64(l.CPUs) }, func(n int64) string { return itoa(int(n)) })
 	add("memory", func(l *draft.Probe) int64 { return l.Memory }, size)
 	add("disk", func(l *draft.Probe) int64 { return l.Disk }, size)
-	add("clock", func(l *draft.Probe) int64 { return int64(l.Skew.Abs()) },
-		func(n int64) string { return skew(e, time.Duration(n)) })
-	return out
+	return append(out, tip{label: e.P.T("wizard.tips.machine.clock"), text: skews(e, seen)})
 }
+
+// skews describes how far the clocks of machines are from this host's: the largest difference, unless all are the same.
+func skews(e *frame.Env, list []*draft.Probe) string {
+	least, most := list[0].Skew.Abs(), list[0].Skew.Abs()
+	for _, l := range list {
+		least, most = min(least, l.Skew.Abs()), max(most, l.Skew.Abs())
+	}
+	if text := skew(e, most); text == skew(e, least) {
+		return text
+	}
+	return e.P.T("wizard.tips.machine.clock.most", "skew", most.Round(clockUnit).String())
+}
+
+// clockUnit is how exactly the difference of a clock is shown.
+const clockUnit = 100 * time.Millisecond
