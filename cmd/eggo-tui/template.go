@@ -99,7 +99,7 @@ func writeTemplate(ctx context.Context, env *environment, o templateOptions, pas
 		c, problems = config.Load(data, o.file)
 	}
 	if c != nil {
-		problems = config.WithUnsupported(c, problems)
+		problems = config.WithWarnings(c, problems)
 	}
 	printProblems(env, problems)
 	if err := problems.Err(); err != nil {

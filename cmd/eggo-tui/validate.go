@@ -44,7 +44,7 @@ func validate(env *environment, o validateOptions) error {
 			Args: faultArgs(f)}}
 	}
 	if c != nil {
-		problems = config.WithUnsupported(c, problems)
+		problems = config.WithWarnings(c, problems)
 	}
 	if o.strict {
 		for i := range problems {

@@ -2,14 +2,14 @@ package config
 
 import "github.com/eggo-k8s/eggo/internal/event"
 
-// WithUnsupported are the problems of a deploy.yaml and, as warnings, what deploy would refuse of it: that does not
-// make the file invalid.
-func WithUnsupported(c *Cluster, problems Problems) Problems {
+// WithWarnings returns the problems of a deploy.yaml and, as warnings, what deploy would refuse of it and what its
+// author probably does not want: neither makes the file invalid.
+func WithWarnings(c *Cluster, problems Problems) Problems {
 	later := Unsupported(c)
 	for i := range later {
 		later[i].Severity = event.Warning
 	}
-	return append(problems, later...).Sorted()
+	return append(append(problems, later...), advice(c)...).Sorted()
 }
 
 // Unsupported lists what a valid deploy.yaml asks for and deploy cannot do yet, each an error with its line and key, in

@@ -4,13 +4,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// Fix is what can be done about a finding of preflight: the word for it, and either a change of the draft or the
-// step where it is fixed by hand. "" is that nobody here knows.
-func Fix(d *config.Draft, x event.Finding) (word string, change func(), to string) {
+// Fix returns what can be done about a finding of preflight: the key of its label, and either a change of the draft or
+// the step where it is fixed by hand. Without a label, there is no fix. Members are the machines of a running cluster,
+// by MachineKey, which a change leaves as they are.
+func Fix(d *config.Draft, members map[string]bool, x event.Finding) (word string, change func(), to string) {
 	at := -1
 	for i, m := range d.Machines {
 		if m.Name == x.Host && x.Host != "" {
@@ -32,12 +34,28 @@ func Fix(d *config.Draft, x event.Finding) (word string, change func(), to strin
 		return "wizard.fix.bundle", nil, "bundle"
 	case x.Fault.Class == event.ClassAuth || strings.HasPrefix(code, "ssh."):
 		return "wizard.fix.login", nil, "login"
+	case code == "preflight.endpoint-single":
+		return balance(d, members)
 	case code == "preflight.endpoint-unknown" || code == "preflight.no-route":
 		return "wizard.fix.networks", nil, "networks"
 	case at >= 0:
 		return "wizard.fix.nodes", nil, "nodes"
 	}
 	return "", nil, ""
+}
+
+// balance gives the load balancer to the first machine that only runs workloads. Without one, or in a cluster that runs
+// already, a user adds it in the list of machines.
+func balance(d *config.Draft, members map[string]bool) (word string, change func(), to string) {
+	for i, m := range d.Machines {
+		if members == nil && slices.Equal(m.Roles, []bundle.Role{bundle.Worker}) {
+			return "wizard.fix.balancer", func() {
+				d.Machines[i].Roles = append(slices.Clone(m.Roles), bundle.LoadBalancer)
+				delete(d.Values, "apiserver-endpoint")
+			}, ""
+		}
+	}
+	return "wizard.fix.nodes", nil, "nodes"
 }
 
 // StepOf is the step that a key of a draft is set in.

@@ -154,14 +154,14 @@ func (w *wizard) fixes(causes []report.Cause) (list []choice, do map[string]func
 		if len(names) > 1 {
 			text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text)
 		}
-		word, change, to := draft.Fix(&w.draft, x)
+		word, change, to := draft.Fix(&w.draft, w.members, x)
 		id := "to " + to
 		switch {
 		case change != nil:
 			id = strconv.Itoa(i)
 			do[id] = func() {
 				for _, x := range c.Findings {
-					if _, change, _ := draft.Fix(&w.draft, x); change != nil {
+					if _, change, _ := draft.Fix(&w.draft, w.members, x); change != nil {
 						change()
 					}
 				}

@@ -142,6 +142,25 @@ func TestCheckOfReachAsksASingleMachineToo(t *testing.T) {
 	}
 }
 
+// Several control planes that are reached at the address of one of them.
+func TestCheckSinglePoint(t *testing.T) {
+	r := newInput()
+	second := master
+	second.Name, second.IP = "m2", worker.IP.Next()
+	r.Cluster.Endpoint = net.JoinHostPort(master.IP.String(), "6443")
+	check := func(want ...string) {
+		t.Helper()
+		if got := nodestest.Codes(allFindings(t, r, checkSinglePoint())); !slices.Equal(got, want) {
+			t.Error(got)
+		}
+	}
+	check()
+	r.Cluster.Nodes = []config.Node{master, second, worker}
+	check("warning preflight.endpoint-single")
+	r.Cluster.Endpoint = "api.example.com:6443"
+	check()
+}
+
 // A load balancer that deploy.yaml no longer has on its machine is stopped there later: that is said.
 func TestALoadBalancerThatMovedIsTold(t *testing.T) {
 	r := newInput()

@@ -93,13 +93,13 @@ func (f *preflight) fold() tea.Cmd {
 func (f *preflight) fix(r causeRow, e *frame.Env) (word string, do func() tea.Cmd) {
 	p := f.p
 	list := r.findings()
-	word, change, to := draft.Fix(&p.draft, list[0])
+	word, change, to := draft.Fix(&p.draft, p.members, list[0])
 	switch {
 	case change != nil:
 		return word, func() tea.Cmd {
 			p.snapshot()
 			for _, x := range list {
-				if _, change, _ := draft.Fix(&p.draft, x); change != nil {
+				if _, change, _ := draft.Fix(&p.draft, p.members, x); change != nil {
 					change()
 				}
 			}
@@ -116,7 +116,7 @@ func (f *preflight) fix(r causeRow, e *frame.Env) (word string, do func() tea.Cm
 
 // said is what Enter does to what is chosen, with how many nodes it does it to.
 func (f *preflight) said(e *frame.Env, r causeRow, word string) string {
-	_, change, _ := draft.Fix(&f.p.draft, r.findings()[0])
+	_, change, _ := draft.Fix(&f.p.draft, f.p.members, r.findings()[0])
 	if n := len(r.hosts()); change != nil && n > 1 {
 		return e.P.T("wizard.cause.fix", "do", e.P.T(word), "count", itoa(n))
 	}
