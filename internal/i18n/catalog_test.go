@@ -91,6 +91,17 @@ func TestAdviceBelongsToAFault(t *testing.T) {
 	}
 }
 
+// Every error says what to do next.
+func TestEveryFaultHasAdvice(t *testing.T) {
+	for _, lang := range []Lang{English, Chinese} {
+		for code := range codes() {
+			if catalog(lang)["fault."+code+".next"] == "" {
+				t.Errorf("%s: %s does not say what to do next", lang, code)
+			}
+		}
+	}
+}
+
 func TestAMessageIsFilledInOneLanguage(t *testing.T) {
 	for _, c := range []struct {
 		name string
