@@ -60,6 +60,9 @@ func (t *table) rows(p *i18n.Printer, path string, own map[string]bool) string {
 // spelled is the key as it is written, below top.
 func (k Key) spelled(p *i18n.Printer, top string) string {
 	out := "`" + strings.TrimPrefix(k.Path, top) + "`"
+	if k.Written != "" {
+		return "`" + k.Written + "` (" + p.T("key.also", "words", out) + ")"
+	}
 	if len(k.Also) > 0 {
 		out += " (" + p.T("key.also", "words", "`"+strings.Join(k.Also, "`, `")+"`") + ")"
 	}

@@ -99,7 +99,7 @@ func (w *writer) left(k Key, depth int, hidden bool) {
 	if none := k.Path + ".none"; w.p.Has("template." + none) {
 		words = none
 	}
-	code := before(depth, hidden, true) + k.name() + ":" + after(strings.TrimPrefix(value, "#"))
+	code := before(depth, hidden, true) + k.written() + ":" + after(strings.TrimPrefix(value, "#"))
 	w.line(strings.TrimSuffix(code, " "), words)
 }
 
@@ -142,6 +142,9 @@ func (w *writer) enter(key string) (indent, name string) {
 		w.opened(path)
 	}
 	w.open = w.open[:len(words)-1]
+	if k, is := theTable().find(key); is {
+		return strings.Repeat("  ", len(words)-1), k.written()
+	}
 	return strings.Repeat("  ", len(words)-1), words[len(words)-1]
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -65,10 +66,13 @@ type Place struct {
 // wizard, the template, the documentation and the JSON Schema are made from it. What people read of it stands in the
 // catalogue: template.PATH is the comment of the template, key.PATH what it means, wizard.field.PATH its label.
 type Key struct {
-	Path   string   // with dots between its words; of a key of a shape, "<machine>.name"
-	Also   []string // other spellings of the last word
-	Alias  []string // spellings that are understood with a warning
-	Layout Layout
+	Path  string   // with dots between its words; of a key of a shape, "<machine>.name"
+	Also  []string // other spellings of the last word
+	Alias []string // spellings that are understood with a warning
+	// Written is the one of Also that files of this program have; "" is the last word itself. The key may then not be
+	// there in two spellings, even if both say the same.
+	Written string
+	Layout  Layout
 
 	Kind      Kind
 	Choices   []string          // of a Choice
@@ -115,6 +119,9 @@ func (k Key) above() string { return k.Path[:max(0, strings.LastIndexByte(k.Path
 // name is the last word of the path.
 func (k Key) name() string { return k.Path[strings.LastIndexByte(k.Path, '.')+1:] }
 
+// written is the spelling that files of this program have.
+func (k Key) written() string { return cmp.Or(k.Written, k.name()) }
+
 // words is the path as the catalogue has it.
 func (k Key) words() string { return strings.NewReplacer("<", "", ">", "").Replace(k.Path) }
 
@@ -154,12 +161,12 @@ func (l *loader) tableOf(path, where string, at any) map[string]reader {
 			continue
 		}
 		once := where + " " + name
-		out[name] = l.single(once, read)
+		out[name] = l.single(once, k.Written != "", read)
 		for _, other := range k.Also {
 			out[other] = out[name]
 		}
 		for _, other := range k.Alias {
-			out[other] = l.single(once, l.alias(name, read))
+			out[other] = l.single(once, false, l.alias(name, read))
 		}
 	}
 	return out

@@ -162,7 +162,8 @@ func payloadKeys() []Key {
 		{Path: "package-src.distpath", Also: []string{"dstpath"}, Kind: Text, rule: ruleNodePath,
 			Wizard: Place{"bundle", 0},
 			read:   func(l *loader, _ any) reader { return l.dst(nodepath.Spool, &l.c.Source.DstPath) }},
-		{Path: "pacakges", Also: []string{"packages"}, Kind: Block, Example: "{}", Layout: Older},
+		{Path: "pacakges", Also: []string{"packages"}, Written: "packages", Kind: Block, Example: "{}",
+			Layout: Older},
 	}, roleKeys("pacakges", "<package>", true, func(role bundle.Role) func(*loader, any) reader {
 		return packagesFor(false, role)
 	}))

@@ -15,14 +15,16 @@ import (
 )
 
 // single guards a key that has several spellings: the second that stands in the file is a problem. If both say the
-// same, it is only a warning.
-func (l *loader) single(canonical string, read reader) reader {
+// same, it is only a warning, unless the key is strict.
+func (l *loader) single(canonical string, strict bool, read reader) reader {
 	return func(v val) {
 		first, twice := l.once[canonical]
 		switch {
 		case !twice:
 			l.once[canonical] = v
 			read(v)
+		case sameNode(first.node, v.node) && strict:
+			l.err(v, "config.same-twice", "other", first.path, "line", strconv.Itoa(first.at().line))
 		case sameNode(first.node, v.node):
 			l.warn(v, "config.same-twice", "other", first.path, "line", strconv.Itoa(first.at().line))
 		default:

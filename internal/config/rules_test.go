@@ -218,7 +218,7 @@ func rulesBesides() []ruleCase {
 			"config.loadbalance-many", "loadbalance", isError},
 		{"packages twice alike", "",
 			"pacakges: {etcd: [{name: etcd, type: pkg}]}\npackages: {etcd: [{name: etcd, type: pkg}]}\n",
-			"config.same-twice", "packages", isWarning},
+			"config.same-twice", "packages", isError},
 		{"packages twice", "", "pacakges: {etcd: [{name: etcd, type: pkg}]}\npackages: {}\n", "config.given-twice",
 			"packages", isError},
 		{"nodes and workers", "", "workers: [{name: w, ip: 192.168.0.2}]\n", "config.given-twice", "workers", isError},

@@ -18,6 +18,15 @@ type Setting struct {
 	Applies func(get func(key string) string) bool
 }
 
+// Label is the key as files of this program have it.
+func (s Setting) Label() string {
+	k, is := theTable().find(s.Key)
+	if !is {
+		return s.Key
+	}
+	return strings.TrimSuffix(s.Key, k.name()) + k.written()
+}
+
 // Settings are all of them, in the order in which they are written: that of the manual.
 func Settings() []Setting { return theTable().settings() }
 

@@ -200,7 +200,7 @@ func (t *template) key(k Key, depth int, hidden bool) {
 	if none := words + ".none"; comment && t.p.Has("template."+none) {
 		words = none
 	}
-	t.line(before(depth, hidden, comment)+strings.TrimSuffix(k.name()+":"+after(value), " "), words)
+	t.line(before(depth, hidden, comment)+strings.TrimSuffix(k.written()+":"+after(value), " "), words)
 	hidden = hidden || comment
 	if k.Kind == Map || k.Kind == Block && k.Of == "" {
 		t.keys(k.Path, depth+1, hidden || k.Kind == Block)

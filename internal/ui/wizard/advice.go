@@ -293,7 +293,7 @@ func (x *extra) advice(e *frame.Env) ([]topic, int) {
 	if s.Applies != nil && !s.Applies(x.p.draft.Get) {
 		tips = append(tips, tip{label: e.P.T("wizard.tips.key.unused"), text: e.P.T("wizard.tips.key.unused.is")})
 	}
-	return []topic{{s.Key, tips}}, tableWide
+	return []topic{{s.Label(), tips}}, tableWide
 }
 
 // advice implements adviser: what is checked, and what the machines are.

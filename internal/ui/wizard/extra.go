@@ -43,7 +43,7 @@ func (x *extra) shown(e *frame.Env) []config.Setting {
 		if v == "" && s.Applies != nil && !s.Applies(x.p.draft.Get) {
 			continue
 		}
-		if want == "" || strings.Contains(s.Key, want) || strings.Contains(strings.ToLower(hint(e, s.Key)), want) ||
+		if want == "" || strings.Contains(s.Label(), want) || strings.Contains(strings.ToLower(hint(e, s.Key)), want) ||
 			s.Kind != config.Secret && strings.Contains(strings.ToLower(v), want) {
 			out = append(out, s)
 		}
@@ -200,7 +200,7 @@ func (x *extra) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	foot, cursor := x.foot(e, list, w, h)
 	wide := 0
 	for _, s := range config.Settings() {
-		wide = max(wide, widget.Width(s.Key))
+		wide = max(wide, widget.Width(s.Label()))
 	}
 	wide = min(wide, w/2)
 	room := max(1, h-len(foot))
@@ -222,7 +222,7 @@ func (x *extra) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		} else {
 			l.Space(1)
 		}
-		l.Space(1).Add(style, widget.Fit(s.Key, wide, g.Cut)).Space(2)
+		l.Space(1).Add(style, widget.Fit(s.Label(), wide, g.Cut)).Space(2)
 		v := x.p.draft.Values[s.Key]
 		switch {
 		case v == "" && s.Default == "":
@@ -315,8 +315,8 @@ func (x *extra) foot(e *frame.Env, list []config.Setting, w, h int) ([]string, *
 		}
 		return out, tea.NewCursor(1+cx, at+cy)
 	}
-	label := s.Key + " " + g.Prompt + " "
+	label := s.Label() + " " + g.Prompt + " "
 	v, cx := x.open.field.Shown(w - widget.Width(label) - 1)
-	out = append(out, t.Strong.Render(s.Key)+" "+t.Chosen.Render(g.Prompt)+" "+v)
+	out = append(out, t.Strong.Render(s.Label())+" "+t.Chosen.Render(g.Prompt)+" "+v)
 	return out, tea.NewCursor(widget.Width(label)+cx, len(out)-1)
 }
