@@ -11,7 +11,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -113,6 +117,7 @@ type builder struct {
 	http     *http.Client
 	registry *registry.Client
 	start    time.Time
+	reached  atomic.Bool // a server has answered
 
 	mu       sync.Mutex
 	warnings []event.Msg
@@ -168,7 +173,7 @@ func (b *builder) warn(arch string, m event.Msg) {
 
 // client fetches for one architecture, so that what it tells says for which.
 func (b *builder) client(arch string) *fetch.Client {
-	return &fetch.Client{HTTP: b.http, Cache: b.Cache, Mirrors: b.Mirrors,
+	return &fetch.Client{HTTP: b.http, Cache: b.Cache, Mirrors: b.Mirrors, Reached: &b.reached,
 		Progress: func(p fetch.Progress) { b.tell(b.progress(arch, p)) }}
 }
 
@@ -196,7 +201,26 @@ func (b *builder) withCache(ctx context.Context, work func() (*Result, error)) (
 	if err != nil && ctx.Err() != nil {
 		return nil, event.NewFault(event.ClassInterrupted, "interrupted", ctx.Err())
 	}
-	return res, err
+	return res, b.once(err)
+}
+
+// once makes one fault of those of a host without a network: no server answered, and each file would say the same.
+func (b *builder) once(err error) error {
+	all := fetch.Faults(err)
+	if b.reached.Load() || len(all) < 2 {
+		return err
+	}
+	var hosts []string
+	for _, f := range all {
+		if f.Code != "fetch.dns" && f.Code != "fetch.no-route" {
+			return err
+		}
+		if host := f.Args["host"]; !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return event.NewFault(event.ClassFailed, "fetch.no-network", errors.New(all[0].Cause), "count",
+		strconv.Itoa(len(all)), "hosts", strings.Join(hosts, ", "))
 }
 
 func (b *builder) build(ctx context.Context) (*Result, error) {

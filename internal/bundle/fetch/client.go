@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -70,8 +71,19 @@ type Client struct {
 	Delay time.Duration // before the second try, doubled each time up to 15 s; 0 means 500 ms
 	Stall time.Duration // with less than 4 KiB in so long, a try is given up; 0 means 60 s
 
+	// Reached is set when a server answers. Until then a missing network is not waited for. nil: there is one.
+	Reached *atomic.Bool
+
 	buffers buffers
 	pause   func(context.Context, time.Duration) error // nil: Sleep
+}
+
+// triesOffline is how often a name or a route is looked for before anything was reached.
+const triesOffline = 2
+
+// offline reports whether a fault means that this host has no network, as far as is known.
+func (c *Client) offline(f *event.Fault) bool {
+	return c.Reached != nil && !c.Reached.Load() && (f.Code == "fetch.dns" || f.Code == "fetch.no-route")
 }
 
 const bufferSize = 256 << 10 // bytes: one write, one hash, one call of each sink

@@ -169,7 +169,7 @@ func (d *download) fill(ctx context.Context) error {
 			// The server works, only the connection broke: no reason to let it rest for long.
 			d.best, try, rest = d.w.n, 1, delay/10
 		}
-		if try >= tries || d.restarts > tries {
+		if try >= tries || d.restarts > tries || try >= triesOffline && d.c.offline(f) {
 			return err
 		}
 		d.tell(Progress{Done: d.w.n, Total: d.total(), Retry: f})
@@ -236,6 +236,9 @@ func (d *download) try(parent context.Context) error {
 		return d.network(dog.ended(err))
 	}
 	defer resp.Body.Close()
+	if d.c.Reached != nil {
+		d.c.Reached.Store(true)
+	}
 	if err := d.accept(resp); err != nil {
 		return err
 	}
