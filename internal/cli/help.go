@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -50,6 +51,34 @@ func helpCommand(root *cobra.Command, p *i18n.Printer) *cobra.Command {
 // mistakes is how many letters of a command may be wrong for it to be suggested.
 const mistakes = 2
 
+// Itself makes a command the suggestion for words below it that other programs have (list): it does that itself.
+func Itself(cmd *cobra.Command, words ...string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[itself] = strings.Join(words, " ")
+}
+
+// itself annotates a command with the words of Itself.
+const itself = "eggo-itself"
+
+// meant are the commands below a command that a word may mean: those that other programs call so, else those that are
+// spelled alike.
+func meant(cmd *cobra.Command, word string) (out []string) {
+	if slices.Contains(strings.Fields(cmd.Annotations[itself]), word) {
+		return []string{cmd.CommandPath()}
+	}
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() && slices.Contains(sub.SuggestFor, word) {
+			out = append(out, sub.Name())
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	return cmd.SuggestionsFor(word)
+}
+
 // UnknownCommand names a command that there is not, and what it may have meant; nil if there is no argument.
 func UnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -57,7 +86,8 @@ func UnknownCommand(cmd *cobra.Command, args []string) error {
 	}
 	name := event.Clean(args[0])
 	cmd.SuggestionsMinimumDistance = max(cmd.SuggestionsMinimumDistance, mistakes)
-	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+	like := meant(cmd, args[0])
+	if len(like) > 0 {
 		return event.NewFault(event.ClassUsage, "usage.command-like", nil, "command", name, "like",
 			strings.Join(like, ", "))
 	}
