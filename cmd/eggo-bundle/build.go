@@ -23,8 +23,9 @@ func newBuild(env *environment) *cobra.Command {
 	p := env.P
 	var f buildFlags
 	cmd := &cobra.Command{
-		Use:   "build --arch " + p.T("cli.arg.arch") + " -o " + p.T("cli.arg.dir"),
-		Short: p.T("bundle.cli.build.short"), Long: p.T("bundle.cli.build.long"),
+		Use:        "build --arch " + p.T("cli.arg.arch") + " -o " + p.T("cli.arg.dir"),
+		SuggestFor: []string{"create", "make", "pack"},
+		Short:      p.T("bundle.cli.build.short"), Long: p.T("bundle.cli.build.long"),
 		Args: cli.Exactly(),
 		Example: "  eggo-bundle build --arch amd64,arm64 -o out\n" +
 			"  eggo-bundle build --arch amd64 --mirror-preset cn -o out\n" +

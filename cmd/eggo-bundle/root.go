@@ -58,10 +58,10 @@ func newRoot(env *environment) *cobra.Command {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	root.PersistentFlags().String("lang", string(p.Lang()), p.T("cli.flag.lang"))
+	root.PersistentFlags().String("lang", "", p.T("cli.flag.lang"))
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		lang, _ := cmd.Flags().GetString("lang")
-		if l := i18n.Lang(lang); l != i18n.English && l != i18n.Chinese {
+		if l := i18n.Lang(lang); l != "" && l != i18n.English && l != i18n.Chinese {
 			return event.NewFault(event.ClassUsage, "usage.lang", nil, "lang", lang)
 		}
 		return nil

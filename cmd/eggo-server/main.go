@@ -80,7 +80,7 @@ func newRoot(env *environment) *cobra.Command {
 	}
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	root.PersistentFlags().String("lang", string(p.Lang()), p.T("cli.flag.lang"))
+	root.PersistentFlags().String("lang", "", p.T("cli.flag.lang"))
 	root.AddCommand(newServe(env), newUser(env), newVersion(env),
 		cli.NewCompletion(p.T("cli.completion.short"), env.Stdout), cli.NewMan(buildVersion()))
 	cli.Localize(root, p)

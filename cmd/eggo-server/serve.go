@@ -59,7 +59,8 @@ func newServe(env *environment) *cobra.Command {
 	p := env.P
 	var o serveOptions
 	cmd := &cobra.Command{
-		Use: "serve", Short: p.T("server.cli.serve.short"), Long: p.T("server.cli.serve.long"), Args: cli.NoArguments,
+		Use: "serve", SuggestFor: []string{"start", "run"},
+		Short: p.T("server.cli.serve.short"), Long: p.T("server.cli.serve.long"), Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), env, o) },
 	}
 	f := cmd.Flags()

@@ -21,11 +21,11 @@ import (
 
 // attachOptions are the flags of attach.
 type attachOptions struct {
-	cluster, state string
-	log            string
-	replay         float64
-	ascii          bool
-	accessible     bool
+	cluster    string
+	log        string
+	replay     float64
+	ascii      bool
+	accessible bool
 }
 
 func newAttachCmd(env *environment) *cobra.Command {
@@ -43,7 +43,6 @@ func newAttachCmd(env *environment) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.cluster, "id", "", env.P.T("cli.flag.id"))
-	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().StringVar(&o.log, "log", "", env.P.T("cli.flag.log"))
 	cmd.MarkFlagsMutuallyExclusive("log", "id")
 	cmd.Flags().Float64Var(&o.replay, "replay", 0, env.P.T("cli.flag.replay"))
@@ -61,12 +60,15 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	if o.replay < 0 {
 		return event.NewFault(event.ClassUsage, "usage.replay", nil)
 	}
-	ref, err := operation.FindRun(ctx, stateStore(env, o.state), o.cluster, name)
+	if err := env.knows(ctx, o.cluster); err != nil {
+		return err
+	}
+	ref, err := operation.FindRun(ctx, env.stateStore(), o.cluster, name)
 	if err != nil {
 		return err
 	}
-	env.P = env.where(o.state).Printer(env.P.Lang())
-	h := env.host(o.state)
+	env.P = env.where().Printer(env.P.Lang())
+	h := env.host()
 	if lines {
 		return lineui.Watch(ctx, lineTerminal(env), h.Services(), ref, o.replay)
 	}

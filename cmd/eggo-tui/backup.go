@@ -83,7 +83,7 @@ func newBackupRunCmd(env *environment) *cobra.Command {
 }
 
 func backupRun(ctx context.Context, env *environment, o backupOptions) error {
-	c, err := o.request(env)
+	c, err := o.request(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -99,19 +99,24 @@ func backupRun(ctx context.Context, env *environment, o backupOptions) error {
 
 func newBackupListCmd(env *environment) *cobra.Command {
 	var q request.BackupList
-	var state, output string
+	var output string
 	cmd := &cobra.Command{Use: "list", Short: env.P.T("cli.backup.list.short"), Long: env.P.T("cli.backup.list.long"),
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return backupList(cmd.Context(), env, q, state, output) }}
-	cmd.Flags().StringVar(&q.Cluster, "id", "", env.P.T("cli.flag.id"))
+		RunE: func(cmd *cobra.Command, _ []string) error { return backupList(cmd.Context(), env, q, output) }}
+	cmd.Flags().StringVar(&q.Cluster, "id", "", env.P.T("cli.flag.id.fileless"))
 	cmd.Flags().StringVar(&q.Dir, "dir", "", env.P.T("cli.flag.backup-list-dir"))
 	env.outputFlag(cmd, &output)
-	cmd.Flags().StringVar(&state, "state-dir", "", env.P.T("cli.flag.state"))
 	return cmd
 }
 
-func backupList(ctx context.Context, env *environment, q request.BackupList, state, output string) error {
-	list, err := operation.Backups(ctx, stateStore(env, state), q)
+func backupList(ctx context.Context, env *environment, q request.BackupList, output string) error {
+	if q.Dir == "" {
+		var err error
+		if q.Cluster, err = env.cluster(ctx, q.Cluster); err != nil {
+			return err
+		}
+	}
+	list, err := operation.Backups(ctx, env.stateStore(), q)
 	if err != nil {
 		return err
 	}
@@ -123,7 +128,7 @@ func backupList(ctx context.Context, env *environment, q request.BackupList, sta
 		return out.Err
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(env.Stdout, env.P.T("backup.none", "where", cmp.Or(q.Dir, q.Cluster, stateRoot(env, state))))
+		fmt.Fprintln(env.Stdout, env.P.T("backup.none", "where", cmp.Or(q.Dir, q.Cluster, env.stateRoot())))
 		return nil
 	}
 	env.print(present.Backups(env.P, list, env.now()))
@@ -140,7 +145,7 @@ func (env *environment) now() time.Time {
 
 type verifyOptions struct {
 	keyOptions
-	state, output, bundle string
+	output, bundle string
 }
 
 func newBackupVerifyCmd(env *environment) *cobra.Command {
@@ -152,7 +157,6 @@ func newBackupVerifyCmd(env *environment) *cobra.Command {
 	o.identityFlag(cmd, env)
 	env.outputFlag(cmd, &o.output)
 	cmd.Flags().StringVar(&o.bundle, "bundle", "", env.P.T("cli.flag.verify-bundle"))
-	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	return cmd
 }
 
@@ -167,7 +171,7 @@ func backupVerify(ctx context.Context, env *environment, o verifyOptions, file s
 	if o.bundle, err = absolutePath(o.bundle); err != nil {
 		return err
 	}
-	d, _, err := env.deps(runOptions{state: o.state, output: o.output})
+	d, _, err := env.deps(runOptions{output: o.output})
 	if err != nil {
 		return err
 	}
@@ -223,7 +227,6 @@ func newBackupRestoreCmd(env *environment) *cobra.Command {
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", env.P.T("cli.flag.new-machines"))
 	env.outputFlag(cmd, &o.output)
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
-	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().StringVar(&o.failure, "on-failure", "", env.P.T("cli.flag.on-failure"))
 	cmd.Flags().BoolVar(&o.foreground, "foreground", false, env.P.T("cli.flag.foreground"))
 	o.trustFlags(cmd, env)
@@ -239,12 +242,12 @@ func backupRestore(ctx context.Context, env *environment, o backupRestoreOptions
 	if err := env.needsYes(o.yes || o.filesOnly, "backup restore"); err != nil {
 		return err
 	}
-	c, err := o.request(env)
+	c, err := o.settings()
+	if err == nil {
+		c.Source.File, err = absolutePath(o.file)
+	}
 	if err != nil {
 		return err
-	}
-	if o.file == "" {
-		c.Source = request.Source{}
 	}
 	q := request.BackupRestore{Common: c, FilesOnly: o.filesOnly}
 	if q.Key, err = o.key(false); err != nil {
@@ -307,7 +310,7 @@ func (env *environment) takenBack(ctx context.Context, o backupRestoreOptions, r
 	if err := r.Undo(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	fmt.Fprintln(env.Stderr, env.P.T("backup.undone", "dir", filepath.Join(stateRoot(env, o.state),
+	fmt.Fprintln(env.Stderr, env.P.T("backup.undone", "dir", filepath.Join(env.stateRoot(),
 		r.Content().Cluster)))
 	return nil
 }

@@ -58,7 +58,7 @@ func TestResumeOfARunThatKeptNoFile(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err = resume(t.Context(), &environment{Getenv: os.Getenv}, runOptions{state: root, output: "text"}, "")
+	err = resume(t.Context(), &environment{Getenv: os.Getenv, State: root}, runOptions{output: "text"}, "")
 	if f := event.AsFault(err); f == nil || f.Code != "resume.no-file" || f.Args["verb"] != "deploy" ||
 		f.Args["run"] != log.ID() {
 		t.Error(err)

@@ -47,7 +47,7 @@ func renew(ctx context.Context, env *environment, o renewOptions) error {
 			return err
 		}
 	}
-	c, err := o.request(env)
+	c, err := o.request(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func renew(ctx context.Context, env *environment, o renewOptions) error {
 func renewalDue(ctx context.Context, env *environment, o runOptions) (bool, error) {
 	quiet := o
 	quiet.output = cli.Text
-	c, d, err := env.inspecting(quiet)
+	c, d, err := env.inspecting(ctx, quiet)
 	if err != nil {
 		return false, err
 	}
@@ -110,7 +110,6 @@ func newCertsListCmd(env *environment) *cobra.Command {
 	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))
 	env.outputFlag(cmd, &o.output)
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
-	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().BoolVar(&o.offline, "offline", false, env.P.T("cli.flag.offline"))
 	cmd.MarkFlagsMutuallyExclusive("file", "id")
 	return cmd
@@ -119,7 +118,7 @@ func newCertsListCmd(env *environment) *cobra.Command {
 func listCerts(ctx context.Context, env *environment, o certsOptions) error {
 	list := o.runOptions
 	list.output = cli.Text // what is printed is not the problems of deploy.yaml
-	c, d, err := env.inspecting(list)
+	c, d, err := env.inspecting(ctx, list)
 	if err != nil {
 		return err
 	}

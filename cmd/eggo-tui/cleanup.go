@@ -15,15 +15,16 @@ func newCleanupCmd(env *environment) *cobra.Command {
 	var yes, purge bool
 	var only []string
 	cmd := &cobra.Command{
-		Use:   "cleanup",
-		Short: env.P.T("cli.cleanup.short"),
-		Long:  env.P.T("cli.cleanup.long"),
-		Args:  cli.NoArguments,
+		Use:        "cleanup",
+		SuggestFor: []string{"uninstall", "reset", "destroy", "purge"},
+		Short:      env.P.T("cli.cleanup.short"),
+		Long:       env.P.T("cli.cleanup.long"),
+		Args:       cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cleanup(cmd.Context(), env, o, only, yes, purge)
 		},
 	}
-	o.flags(cmd, env)
+	o.destroying(cmd, env)
 	o.hooks.clusterFlags(cmd, env)
 	cmd.Flags().BoolVar(&yes, "yes", false, env.P.T("cli.flag.yes"))
 	cmd.Flags().StringSliceVar(&only, "node", nil, env.P.T("cli.cleanup.node"))
@@ -34,10 +35,13 @@ func newCleanupCmd(env *environment) *cobra.Command {
 }
 
 func cleanup(ctx context.Context, env *environment, o runOptions, only []string, yes, purge bool) error {
+	if err := env.needsCluster(ctx, "cleanup", o.named()); err != nil {
+		return err
+	}
 	if err := env.needsYes(yes, "cleanup"); err != nil {
 		return err
 	}
-	c, err := o.request(env)
+	c, err := o.request(ctx, env)
 	if err != nil {
 		return err
 	}

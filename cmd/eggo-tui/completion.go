@@ -52,6 +52,7 @@ func completions(env *environment) cli.Values {
 		"signers add": cli.Files(), "signers add --identity": nothing(), "signers remove": cli.First(k.signers),
 
 		"template --user": nothing(), "template --password": nothing(),
+		"template --out":           cli.Files("yaml", "yml"),
 		"template --password-file": cli.Files(), "template --private-key": cli.Files(),
 		"template --masters": nothing(), "template --nodes": nothing(), "template --workers": nothing(),
 		"template --etcds": nothing(), "template --loadbalancer": nothing(), "template --loadbalance": nothing(),
@@ -65,7 +66,7 @@ type known struct{ env *environment }
 
 // host is that of --state-dir.
 func (k *known) host(cmd *cobra.Command) *controlhost.Host {
-	return k.env.host(value(cmd, "state-dir"))
+	return k.env.host()
 }
 
 // value is what was given to a flag, "" where there is no such flag.

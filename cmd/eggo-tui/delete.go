@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/cli"
-	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
@@ -21,16 +20,17 @@ func newDeleteCmd(env *environment) *cobra.Command {
 	p := env.P
 	var o deleteOptions
 	cmd := &cobra.Command{
-		Use:     "delete " + env.P.T("cli.arg.node") + "...",
-		Short:   p.T("cli.delete.short"),
-		Long:    p.T("cli.delete.long"),
-		Example: "  eggo-tui delete --id k8s-cluster k8s-worker-2 192.168.0.5",
-		Args:    cli.Some(env.P.T("cli.arg.node")),
+		Use:        "delete " + env.P.T("cli.arg.node") + "...",
+		SuggestFor: []string{"remove", "rm"},
+		Short:      p.T("cli.delete.short"),
+		Long:       p.T("cli.delete.long"),
+		Example:    "  eggo-tui delete --id k8s-cluster k8s-worker-2 192.168.0.5",
+		Args:       cli.Some(env.P.T("cli.arg.node")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return remove(cmd.Context(), env, o, args)
 		},
 	}
-	o.flags(cmd, env)
+	o.destroying(cmd, env)
 	o.trustFlags(cmd, env)
 	o.leaveFlags(cmd, env)
 	o.hooks.nodeFlags(cmd, env)
@@ -49,7 +49,12 @@ func (o *deleteOptions) leaveFlags(cmd *cobra.Command, env *environment) {
 // remove takes nodes out of the cluster. The cluster's own deploy.yaml loses them at the very end, so that the same
 // command continues one that was interrupted.
 func remove(ctx context.Context, env *environment, o deleteOptions, args []string) error {
-	q, err := o.request(ctx, env, args, func() error { return env.needsYes(o.yes, "delete") })
+	q, err := o.request(ctx, env, args, func() error {
+		if err := env.needsCluster(ctx, "delete", o.named()); err != nil {
+			return err
+		}
+		return env.needsYes(o.yes, "delete")
+	})
 	if err != nil {
 		return err
 	}
@@ -70,11 +75,6 @@ func (o *deleteOptions) request(
 	if err := confirmed(); err != nil {
 		return q, err
 	}
-	if o.file == "" {
-		if o.id, err = operation.OnlyCluster(ctx, stateStore(env, o.state), o.id); err != nil {
-			return q, err
-		}
-	}
-	q.Common, err = o.runOptions.request(env)
+	q.Common, err = o.runOptions.request(ctx, env)
 	return q, err
 }

@@ -14,10 +14,11 @@ func newDeployCmd(env *environment) *cobra.Command {
 	var o deployOptions
 	var rollback bool
 	cmd := &cobra.Command{
-		Use:   "deploy",
-		Short: env.P.T("cli.deploy.short"),
-		Long:  env.P.T("cli.deploy.long"),
-		Args:  cli.NoArguments,
+		Use:        "deploy",
+		SuggestFor: []string{"install", "apply", "create"},
+		Short:      env.P.T("cli.deploy.short"),
+		Long:       env.P.T("cli.deploy.long"),
+		Args:       cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if rollback {
 				return event.NewFault(event.ClassUsage, "usage.rollback", nil)
@@ -26,6 +27,7 @@ func newDeployCmd(env *environment) *cobra.Command {
 		},
 	}
 	o.flags(cmd, env)
+	o.undoFlag(cmd, env)
 	o.trustFlags(cmd, env)
 	o.hooks.clusterFlags(cmd, env)
 	o.limitFlag(cmd, env)
@@ -51,7 +53,7 @@ func (o *deployOptions) changeFlags(cmd *cobra.Command, env *environment) {
 }
 
 func deploy(ctx context.Context, env *environment, o deployOptions) error {
-	c, err := o.request(env)
+	c, err := o.request(ctx, env)
 	if err != nil {
 		return err
 	}

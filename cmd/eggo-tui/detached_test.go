@@ -30,8 +30,9 @@ func TestARunOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := &environment{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard,
-		Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: operationtest.Swift{}}
-	d := env.host(state)
+		Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: operationtest.Swift{},
+		State: state}
+	d := env.host()
 	who := &controlhosttest.User{}
 	start := backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}
 	ref, err := d.Services().Launch(t.Context(), start, who)

@@ -43,7 +43,7 @@ func etcdSnapshot(ctx context.Context, env *environment, o runOptions, out strin
 			return event.NewFault(event.ClassUsage, "usage", err)
 		}
 	}
-	c, err := o.request(env)
+	c, err := o.request(ctx, env)
 	if err != nil {
 		return err
 	}
@@ -62,12 +62,15 @@ func newEtcdRestoreCmd(env *environment) *cobra.Command {
 			return etcdRestore(cmd.Context(), env, o, args[0], yes)
 		},
 	}
-	o.flags(cmd, env)
+	o.destroying(cmd, env)
 	cmd.Flags().BoolVar(&yes, "yes", false, env.P.T("cli.flag.yes"))
 	return cmd
 }
 
 func etcdRestore(ctx context.Context, env *environment, o runOptions, file string, yes bool) error {
+	if err := env.needsCluster(ctx, "etcd restore", o.named()); err != nil {
+		return err
+	}
 	if err := env.needsYes(yes, "etcd restore"); err != nil {
 		return err
 	}
@@ -82,7 +85,7 @@ func etcdRestore(ctx context.Context, env *environment, o runOptions, file strin
 	}
 	fmt.Fprintln(env.Stderr, env.P.T("ask.restore", "path", path, "revision", strconv.FormatInt(snap.Revision, 10),
 		"size", strconv.FormatInt(snap.Size, 10), "members", event.Clean(strings.Join(snap.Members, ", "))))
-	c, err := o.request(env)
+	c, err := o.request(ctx, env)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,6 @@ type follower struct {
 	env      *environment
 	ref      backend.Ref
 	dir      string // of the run
-	state    string // --state-dir as it was given
 	words    bool   // what the run's process says besides goes to stderr
 	sink     event.Sink
 	failed   func() error
@@ -41,8 +40,8 @@ type follower struct {
 	shown    atomic.Uint64 // records
 }
 
-func newFollower(env *environment, output, state string, ref backend.Ref, dir string) *follower {
-	w := &follower{env: env, ref: ref, dir: dir, state: state, patience: pipePatience}
+func newFollower(env *environment, output string, ref backend.Ref, dir string) *follower {
+	w := &follower{env: env, ref: ref, dir: dir, patience: pipePatience}
 	w.over, w.done = make(chan struct{}), make(chan struct{})
 	if onTerminal(env.Stdout) {
 		w.patience = terminalPatience
@@ -146,7 +145,7 @@ func (w *follower) left() string {
 // say says something about the run on stderr.
 func (w *follower) say(key string, more ...string) {
 	words := func(verb string) string {
-		return w.env.where(w.state).Words(event.Call{Verb: verb, Cluster: w.ref.Cluster})
+		return w.env.where().Words(event.Call{Verb: verb, Cluster: w.ref.Cluster})
 	}
 	args := slices.Concat(more, []string{"attach", words("attach"), "logs", words("logs") + " " + w.ref.Run})
 	fmt.Fprintln(w.env.Stderr, w.env.P.T(key, args...))

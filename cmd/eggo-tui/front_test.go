@@ -441,7 +441,7 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 		if err != nil || len(all) != 1 || all[0].Status != "interrupted" {
 			t.Errorf("%s: %+v %v", name, all, err)
 		}
-		h := (&environment{Getenv: os.Getenv}).host(root)
+		h := (&environment{Getenv: os.Getenv, State: root}).host()
 		if on, err := h.Services().Clusters(t.Context()); err != nil || on[0].Status != "interrupted" ||
 			on[0].Runs[0].Status != "interrupted" {
 			t.Errorf("%s: the menu: %+v %v", name, on, err)
@@ -463,8 +463,8 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		var out bytes.Buffer
-		if err := logs(ctx, &environment{P: i18n.NewPrinter(i18n.English), Stdout: &out, Getenv: os.Getenv},
-			logOptions{state: root, follow: true, output: "json"}, ""); err != nil {
+		if err := logs(ctx, &environment{P: i18n.NewPrinter(i18n.English), Stdout: &out, Getenv: os.Getenv,
+			State: root}, logOptions{follow: true, output: "json"}, ""); err != nil {
 			t.Errorf("%s: logs -F: %v", name, err)
 		}
 		cancel()

@@ -41,7 +41,6 @@ func newImportCmd(env *environment) *cobra.Command {
 	f.StringVar(&o.eggo, "from-eggo", "", p.T("cli.flag.from-eggo"))
 	env.outputFlag(cmd, &o.output)
 	f.StringVar(&o.hostKeys, "host-keys", "", p.T("cli.flag.host-keys"))
-	f.StringVar(&o.state, "state-dir", "", p.T("cli.flag.state"))
 	f.BoolVar(&o.foreground, "foreground", false, p.T("cli.flag.foreground"))
 	for _, flag := range []string{"id", "user", "key", "port", "password-from", "sudo-password-from", "amd64-bundle",
 		"arm64-bundle"} {
@@ -96,7 +95,7 @@ func (o importOptions) fromKubeadm(
 		return nil, event.NewFault(event.ClassUsage, "import.address", nil, "value", address)
 	}
 	if o.key != "" {
-		q.Login.Key = env.host("").Path(o.key)
+		q.Login.Key = env.host().Path(o.key)
 	}
 	for arch, file := range map[string]string{"amd64": o.amd64, "arm64": o.arm64} {
 		if q.Bundles[arch], err = absolutePath(file); err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/machines"
-	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
@@ -38,9 +37,10 @@ func newJoinCmd(env *environment) *cobra.Command {
 	p := env.P
 	var o joinOptions
 	cmd := &cobra.Command{
-		Use:   "join [IP...]",
-		Short: p.T("cli.join.short"),
-		Long:  p.T("cli.join.long"),
+		Use:        "join [IP...]",
+		SuggestFor: []string{"add", "scale"},
+		Short:      p.T("cli.join.short"),
+		Long:       p.T("cli.join.long"),
 		Example: "  eggo-tui join --id k8s-cluster --type master,worker --arch arm64 --port 22 192.168.0.5\n  " +
 			"eggo-tui join --id k8s-cluster -f join.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,6 +48,7 @@ func newJoinCmd(env *environment) *cobra.Command {
 		},
 	}
 	o.common(cmd, env)
+	o.undoFlag(cmd, env)
 	o.trustFlags(cmd, env)
 	o.hooks.nodeFlags(cmd, env)
 	o.limitFlag(cmd, env)
@@ -58,6 +59,7 @@ func newJoinCmd(env *environment) *cobra.Command {
 // machineFlags say which machines join, and as what.
 func (o *joinOptions) machineFlags(cmd *cobra.Command, env *environment) {
 	f, p := cmd.Flags(), env.P
+	f.Lookup("id").Usage = p.T("cli.flag.id.fileless")
 	f.StringVarP(&o.list, "file", "f", "", p.T("cli.join.file"))
 	f.StringSliceVarP(&o.types, "type", "t", []string{"worker"}, p.T("cli.join.type"))
 	f.StringVarP(&o.arch, "arch", "a", "", p.T("cli.join.arch"))
@@ -87,10 +89,8 @@ func (o *joinOptions) request(ctx context.Context, env *environment, args []stri
 	if q.Nodes, err = o.machines(ctx, env, args, &q); err != nil {
 		return q, err
 	}
-	if o.id, err = operation.OnlyCluster(ctx, stateStore(env, o.state), o.id); err != nil {
-		return q, err
-	}
-	q.Common, err = o.runOptions.request(env)
+	o.fileless = true
+	q.Common, err = o.runOptions.request(ctx, env)
 	return q, err
 }
 
@@ -212,7 +212,7 @@ func (o joinOptions) read(
 		}
 		if l := (request.Login{User: e.User, Key: e.Key}); e.User != "" || e.Key != "" {
 			if l.Key != "" {
-				l.Key = env.host("").Path(l.Key)
+				l.Key = env.host().Path(l.Key)
 			}
 			logins[ip.Unmap().String()] = l
 		}

@@ -14,21 +14,24 @@ import (
 
 func newKubeconfigCmd(env *environment) *cobra.Command {
 	var q request.Kubeconfig
-	var state, out string
+	var out string
 	cmd := &cobra.Command{
 		Use: "kubeconfig", Short: env.P.T("cli.kubeconfig.short"), Long: env.P.T("cli.kubeconfig.long"),
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return kubeconfig(cmd.Context(), env, q, state, out) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return kubeconfig(cmd.Context(), env, q, out) },
 	}
-	cmd.Flags().StringVar(&q.Cluster, "id", "", env.P.T("cli.flag.id"))
+	cmd.Flags().StringVar(&q.Cluster, "id", "", env.P.T("cli.flag.id.fileless"))
 	cmd.Flags().StringVarP(&out, "out", "o", "", env.P.T("cli.kubeconfig.out"))
-	cmd.Flags().StringVar(&state, "state-dir", "", env.P.T("cli.flag.state"))
 	return cmd
 }
 
 // kubeconfig prints the administrator's kubeconfig of a cluster, or writes it to a file that only the user can read.
-func kubeconfig(ctx context.Context, env *environment, q request.Kubeconfig, state, out string) error {
-	conf, err := operation.Kubeconfig(ctx, stateStore(env, state), q)
+func kubeconfig(ctx context.Context, env *environment, q request.Kubeconfig, out string) error {
+	var err error
+	if q.Cluster, err = env.cluster(ctx, q.Cluster); err != nil {
+		return err
+	}
+	conf, err := operation.Kubeconfig(ctx, env.stateStore(), q)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,6 @@ func (o *runOptions) lookingAt(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))
 	env.outputFlag(cmd, &o.output)
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
-	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 }
 
 // lines begins the lines of --output json.

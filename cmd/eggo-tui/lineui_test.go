@@ -30,10 +30,11 @@ func atMenu(t *testing.T, home string, typed ...string) string {
 	said := new(bytes.Buffer)
 	env := &environment{
 		P: i18n.NewPrinter(i18n.English), Args: []string{"eggo-tui"}, Stdout: said, Stderr: said,
+		State:  filepath.Join(home, "state"),
 		Stdin:  strings.NewReader(strings.Join(typed, "\n") + "\n"),
 		Getenv: func(k string) string { return map[string]string{"HOME": home}[k] },
 	}
-	o := menuOptions{accessible: true, state: filepath.Join(home, "state")}
+	o := menuOptions{accessible: true}
 	if err := menu(t.Context(), env, o); err != nil {
 		t.Errorf("%v\n%s", err, said)
 	}
@@ -69,10 +70,11 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	home := t.TempDir()
 	env := &environment{
 		P: i18n.NewPrinter(i18n.English), Args: []string{"eggo-tui"}, Stdout: out, Stderr: out, Stdin: in,
+		State:      filepath.Join(home, "state"),
 		Interrupts: &i, Getenv: func(k string) string { return map[string]string{"HOME": home}[k] },
 	}
 	ended := make(chan error, 1)
-	o := menuOptions{accessible: true, state: filepath.Join(home, "state")}
+	o := menuOptions{accessible: true}
 	go func() { ended <- menu(t.Context(), env, o) }()
 	out.Wait(t, "q quit:")
 	if _, err := typed.Write([]byte("1\n")); err != nil {

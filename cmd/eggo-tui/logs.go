@@ -19,8 +19,8 @@ import (
 
 // logOptions say which run is meant, and what of it.
 type logOptions struct {
-	id, state, node, step, output, log string
-	failed, list, follow               bool
+	id, node, step, output, log string
+	failed, list, follow        bool
 }
 
 func newLogsCmd(env *environment) *cobra.Command {
@@ -47,7 +47,6 @@ func newLogsCmd(env *environment) *cobra.Command {
 
 func (o *logOptions) which(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.log-id"))
-	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 }
 
 // logs shows what was logged of a run, in the words in which it was told then.
@@ -62,7 +61,7 @@ func logs(ctx context.Context, env *environment, o logOptions, run string) error
 	defer closeLog.Close()
 	var sink event.Sink = report.NewJSON(env.Stdout)
 	if o.output == cli.Text {
-		plain := report.NewPlain(env.Stdout, env.where(o.state).Printer(env.P.Lang()))
+		plain := report.NewPlain(env.Stdout, env.where().Printer(env.P.Lang()))
 		plain.Debug = true
 		sink = plain
 	}
@@ -89,7 +88,10 @@ func logged(
 		}
 		return operation.Filter(operation.Stream(ctx, in, name, o.follow && o.log != stdinLog), wanted), in, nil
 	}
-	st := stateStore(env, o.state)
+	if err := env.knows(ctx, o.id); err != nil {
+		return nil, nil, err
+	}
+	st := env.stateStore()
 	c, err := operation.FindLogged(ctx, st, o.id, run, "")
 	if err != nil {
 		return nil, nil, err
@@ -100,12 +102,23 @@ func logged(
 
 // listRuns shows the runs that are kept, newest last.
 func listRuns(ctx context.Context, env *environment, o logOptions) error {
-	all, err := operation.Overview(ctx, stateStore(env, o.state))
+	if err := env.knows(ctx, o.id); err != nil {
+		return err
+	}
+	all, err := operation.Overview(ctx, env.stateStore())
 	if err != nil {
 		return err
 	}
 	if o.id != "" {
 		all = slices.DeleteFunc(all, func(c operation.ClusterRuns) bool { return c.Name != o.id })
+	}
+	if o.output == cli.JSON {
+		out := env.lines()
+		present.RunLines(out, all)
+		return out.Err
+	}
+	if len(present.Runs(env.P, all)[0].Rows) == 0 {
+		return event.NewFault(event.ClassUsage, "logs.none", nil, "dir", env.stateRoot())
 	}
 	env.print(present.Runs(env.P, all))
 	return nil

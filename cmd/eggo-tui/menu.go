@@ -24,27 +24,25 @@ import (
 // menuOptions are the flags of the program without a verb.
 type menuOptions struct {
 	ascii, accessible bool
-	state             string
 }
 
 func (o *menuOptions) flags(cmd *cobra.Command, env *environment) {
-	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().BoolVar(&o.ascii, "ascii", false, env.P.T("cli.flag.ascii"))
 	cmd.Flags().BoolVar(&o.accessible, "accessible", false, env.P.T("cli.flag.accessible"))
 }
 
 // menu is what a person meets who types the program's name on a terminal.
 func menu(ctx context.Context, env *environment, o menuOptions) error {
-	env.P = env.where(o.state).Printer(env.P.Lang())
+	env.P = env.where().Printer(env.P.Lang())
 	if lineByLine(env, o.accessible) {
 		own := *env // its language may change
-		h := own.host(o.state)
+		h := own.host()
 		svc, b := lineServices(h), builds.New(ctx, builds.Options{Getenv: env.Getenv, Path: h.Path})
 		defer b.End()
 		svc.Builds = b
 		return lineui.Menu(ctx, lineTerminal(&own), svc)
 	}
-	h := env.host(o.state)
+	h := env.host()
 	b := builds.New(ctx, builds.Options{Getenv: env.Getenv, Path: h.Path})
 	defer b.End()
 	opt := screenOptions(env, o.ascii)
@@ -67,7 +65,7 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 // screenOptions are language and looks as the environment has them. plain is --ascii.
 func screenOptions(env *environment, plain bool) ui.Options {
 	o := ui.Options{
-		Lang: env.P.Lang(), Complete: env.host("").CompletePath, Command: env.P.Command,
+		Lang: env.P.Lang(), Complete: env.host().CompletePath, Command: env.P.Command,
 		Mono:  env.Getenv("NO_COLOR") != "", // no-color.org
 		Still: set(env.Getenv("EGGO_NO_MOTION")),
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -21,24 +20,29 @@ import (
 	"github.com/eggo-k8s/eggo/internal/report"
 )
 
-// where is how this program was called, for a state directory as it was given.
-func (env *environment) where(state string) present.CommandLine {
-	return present.CommandLine{Program: programName(env.Args), State: state}
+// where is how this program was called.
+func (env *environment) where() present.CommandLine {
+	return present.CommandLine{Program: programName(env.Args), State: env.State}
 }
 
-// request is what the flags say to every request, in the order in which they are refused.
-func (o *runOptions) request(env *environment) (request.Common, error) {
+// request is what the flags say to every request, with the cluster that they mean.
+func (o *runOptions) request(ctx context.Context, env *environment) (request.Common, error) {
+	c, err := o.settings()
+	if err == nil {
+		c.Source, err = env.source(ctx, o.named())
+	}
+	return c, err
+}
+
+// named is what the flags say of the cluster.
+func (o *runOptions) named() named { return named{file: o.file, id: o.id, fileless: o.fileless} }
+
+// settings are request without a cluster, in the order in which they are refused.
+func (o *runOptions) settings() (request.Common, error) {
 	var c request.Common
 	var err error
 	if c.OnFailure, err = request.ParseOnFailure(o.failure); err != nil {
 		return c, err
-	}
-	c.Source.Cluster = o.id
-	if o.id == "" {
-		file := cmp.Or(o.file, controlhost.UsualConfig(env.Getenv))
-		if c.Source.File, err = filepath.Abs(file); err != nil {
-			return c, event.NewFault(event.ClassUsage, "config.unreadable", err, "file", o.file)
-		}
 	}
 	if c.Trust = (request.Trust{Signers: o.signers, AllowUnsigned: o.allowUnsigned}); o.signers != "" {
 		if c.Trust.Signers, err = filepath.Abs(o.signers); err != nil {
@@ -52,7 +56,7 @@ func (o *runOptions) request(env *environment) (request.Common, error) {
 
 // deps are those of an operation for the flags. Who is asked is for the caller to add.
 func (env *environment) deps(o runOptions) (d operation.Deps, root string, err error) {
-	if root, err = filepath.Abs(stateRoot(env, o.state)); err != nil {
+	if root, err = filepath.Abs(env.stateRoot()); err != nil {
 		return d, "", event.NewFault(event.ClassUsage, "state.read", err)
 	}
 	return env.depsAt(root, o.output), root, nil
@@ -72,9 +76,9 @@ func (env *environment) depsAt(root, output string) operation.Deps {
 	return d
 }
 
-// host is this machine to screens, the line interface and other front ends, for --state-dir as it was given.
-func (env *environment) host(state string) *controlhost.Host {
-	root, dir := stateRoot(env, state), "."
+// host is this machine to screens, the line interface and other front ends.
+func (env *environment) host() *controlhost.Host {
+	root, dir := env.stateRoot(), "."
 	if abs, err := filepath.Abs(root); err == nil {
 		root = abs
 	}
@@ -94,8 +98,10 @@ func (env *environment) host(state string) *controlhost.Host {
 
 // inspecting is what an inspection takes: what the flags say to it, and its Deps. Who is at a terminal is asked about
 // all host keys at once.
-func (env *environment) inspecting(o runOptions) (request.Common, operation.Deps, error) {
-	c, err := o.request(env)
+func (env *environment) inspecting(
+	ctx context.Context, o runOptions,
+) (request.Common, operation.Deps, error) {
+	c, err := o.request(ctx, env)
 	if err != nil {
 		return c, operation.Deps{}, err
 	}
@@ -188,9 +194,9 @@ func (env *environment) runHere(
 	d.Opened = func(r operation.Run) error {
 		said := *env
 		said.P = present.CommandLine{
-			Program: programName(env.Args), State: o.state, Foreground: q.Call().Verb,
+			Program: programName(env.Args), State: env.State, Foreground: q.Call().Verb,
 		}.Printer(env.P.Lang())
-		front = newFollower(&said, o.output, o.state, backend.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir)
+		front = newFollower(&said, o.output, backend.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir)
 		front.start()
 		return nil
 	}

@@ -15,7 +15,8 @@ import (
 
 func newPlanCmd(env *environment) *cobra.Command {
 	var o deployOptions
-	cmd := &cobra.Command{Use: "plan", Short: env.P.T("cli.plan.short"), Long: env.P.T("cli.plan.long"),
+	cmd := &cobra.Command{Use: "plan", SuggestFor: []string{"diff"},
+		Short: env.P.T("cli.plan.short"), Long: env.P.T("cli.plan.long"),
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return plan(cmd.Context(), env, o.runOptions, func(c request.Common) (request.Request, error) {
@@ -120,7 +121,7 @@ func newPlanEtcdCmd(env *environment) *cobra.Command {
 func plan(
 	ctx context.Context, env *environment, o runOptions, of func(request.Common) (request.Request, error),
 ) error {
-	c, d, err := env.inspecting(o)
+	c, d, err := env.inspecting(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/cli"
+	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 func newPreflightCmd(env *environment) *cobra.Command {
 	var o runOptions
-	cmd := &cobra.Command{Use: "preflight", Short: env.P.T("cli.preflight.short"), Long: env.P.T("cli.preflight.long"),
+	cmd := &cobra.Command{Use: "preflight", SuggestFor: []string{"check", "doctor"},
+		Short: env.P.T("cli.preflight.short"), Long: env.P.T("cli.preflight.long"),
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return preflight(cmd.Context(), env, o) }}
 	o.looking(cmd, env)
@@ -23,9 +25,20 @@ func newPreflightCmd(env *environment) *cobra.Command {
 	return cmd
 }
 
+// errorsIn counts what must be fixed before a deploy; an error that is no finding is one more.
+func errorsIn(found []event.Finding) int {
+	n := 0
+	for _, f := range found {
+		if f.Severity == event.Error {
+			n++
+		}
+	}
+	return max(n, 1)
+}
+
 // preflight inspects every node and reports all that stands in the way of deploy, and what the nodes are.
 func preflight(ctx context.Context, env *environment, o runOptions) error {
-	c, d, err := env.inspecting(o)
+	c, d, err := env.inspecting(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -44,9 +57,11 @@ func preflight(ctx context.Context, env *environment, o runOptions) error {
 	}
 	env.print(append(present.Machines(env.P, found.Machines), present.Bundles(env.P, found.Bundles)...))
 	env.printFindings(found.Findings)
-	if err == nil {
+	if err != nil {
+		fmt.Fprintln(env.Stdout, env.P.T("preflight.refused", "count", strconv.Itoa(errorsIn(found.Findings))))
+	} else {
 		fmt.Fprintln(env.Stdout, env.P.T("preflight.passed", "count", strconv.Itoa(len(found.Machines)),
-			"command", env.where(o.state).Words(found.Deploy)))
+			"command", env.where().Words(found.Deploy)))
 	}
 	return inspected(err)
 }

@@ -302,8 +302,8 @@ func TestWhatCannotBeShownIsGivenUp(t *testing.T) {
 	var said bytes.Buffer
 	for _, stderr := range []io.Writer{&said, newUnhurried(stuck{gone})} {
 		env := &environment{Stdout: stuck{gone}, Stderr: stderr, Args: []string{"eggo-tui"},
-			P: i18n.NewPrinter(i18n.English)}
-		w := newFollower(env, "json", "/srv/state", backend.Ref{Cluster: "rack", Run: log.ID()}, log.Dir())
+			P: i18n.NewPrinter(i18n.English), State: "/srv/state"}
+		w := newFollower(env, "json", backend.Ref{Cluster: "rack", Run: log.ID()}, log.Dir())
 		w.patience = time.Millisecond
 		w.start()
 		w.end()

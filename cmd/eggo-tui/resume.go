@@ -18,6 +18,7 @@ func newResumeCmd(env *environment) *cobra.Command {
 			return resume(cmd.Context(), env, o, strings.Join(args, ""))
 		}}
 	o.flags(cmd, env)
+	o.undoFlag(cmd, env)
 	o.trustFlags(cmd, env)
 	return cmd
 }
@@ -27,11 +28,14 @@ func resume(ctx context.Context, env *environment, o runOptions, run string) err
 	if o.file != "" {
 		return deploy(ctx, env, deployOptions{runOptions: o})
 	}
-	given, err := o.request(env)
+	given, err := o.settings()
+	if err == nil {
+		err = env.knows(ctx, o.id)
+	}
 	if err != nil {
 		return err
 	}
-	q, err := operation.Resume(ctx, stateStore(env, o.state), o.id, run, given)
+	q, err := operation.Resume(ctx, env.stateStore(), o.id, run, given)
 	if err != nil {
 		return err
 	}

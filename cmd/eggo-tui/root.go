@@ -26,6 +26,7 @@ type environment struct {
 	Getenv         func(string) string
 	Interrupts     *interrupts // nil: nothing interrupts but the context
 	Debug          bool        // -d
+	State          string      // --state-dir as it was given
 	// Output is EGGO_OUTPUT: what --output is unless given.
 	Output string
 	Clock  operation.Clock // nil: the machine's
@@ -62,7 +63,7 @@ func run(ctx context.Context, env *environment) int {
 // execute is run without the words at the end.
 func execute(ctx context.Context, env *environment) error {
 	if lang := cli.LangFlag(env.Args); lang != "" {
-		env.P = env.where("").Printer(i18n.Lang(lang))
+		env.P = env.where().Printer(i18n.Lang(lang))
 	}
 	started := false
 	root := newRootCmd(env)
@@ -135,14 +136,15 @@ func newRootCmd(env *environment) *cobra.Command {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	root.PersistentFlags().String("lang", string(p.Lang()), p.T("cli.flag.lang"))
+	root.PersistentFlags().String("lang", "", p.T("cli.flag.lang"))
+	root.PersistentFlags().StringVar(&env.State, "state-dir", env.State, p.T("cli.flag.state"))
 	root.PersistentFlags().BoolVarP(&env.Debug, "debug", "d", false, p.T("cli.flag.debug"))
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkLang(cmd); err != nil {
 			return err
 		}
-		if f := cmd.Flag("state-dir"); f != nil && f.Changed { // the commands that an error advises need it, too
-			env.P = env.where(f.Value.String()).Printer(env.P.Lang())
+		if env.State != "" { // the commands that an error advises need it, too
+			env.P = env.where().Printer(env.P.Lang())
 		}
 		return cli.CheckOutput(cmd)
 	}
@@ -185,7 +187,7 @@ func checkVerb(root *cobra.Command, args []string) error {
 
 func checkLang(cmd *cobra.Command) error {
 	switch lang, _ := cmd.Flags().GetString("lang"); i18n.Lang(lang) {
-	case i18n.English, i18n.Chinese:
+	case "", i18n.English, i18n.Chinese:
 		return nil
 	default:
 		return event.NewFault(event.ClassUsage, "usage.lang", nil, "lang", lang)

@@ -14,9 +14,9 @@ import (
 type runOptions struct {
 	file     string
 	id       string // cluster whose own deploy.yaml is taken; not with file
+	fileless bool   // the verb takes no deploy.yaml with -f
 	output   string
 	hostKeys string
-	state    string
 	failure  string
 	limit    []string
 	hooks    hookFlags
@@ -40,12 +40,22 @@ func (o *runOptions) flags(cmd *cobra.Command, env *environment) {
 	cmd.MarkFlagsMutuallyExclusive("file", "id")
 }
 
+// undoFlag is --on-failure of verbs whose changes can be undone.
+func (o *runOptions) undoFlag(cmd *cobra.Command, env *environment) {
+	cmd.Flags().Lookup("on-failure").Usage = env.P.T("cli.flag.on-failure.undo")
+}
+
+// destroying are the flags of verbs that destroy, which have no default for the cluster.
+func (o *runOptions) destroying(cmd *cobra.Command, env *environment) {
+	o.flags(cmd, env)
+	cmd.Flags().Lookup("file").Usage = env.P.T("cli.flag.deploy-file.destroys")
+}
+
 // common are the flags of flags but for -f, which is another file to some verbs.
 func (o *runOptions) common(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.id, "id", "", env.P.T("cli.flag.id"))
 	env.outputFlag(cmd, &o.output)
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
-	cmd.Flags().StringVar(&o.state, "state-dir", "", env.P.T("cli.flag.state"))
 	cmd.Flags().StringVar(&o.failure, "on-failure", "", env.P.T("cli.flag.on-failure"))
 	cmd.Flags().BoolVar(&o.foreground, "foreground", false, env.P.T("cli.flag.foreground"))
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // namedSteps is how many steps of a run that died are named.
@@ -38,8 +37,8 @@ func (env *environment) show(h *operation.Handle, o runOptions, signals <-chan o
 			o.hasBegun()
 			known, over = nil, h.Done()
 			said := *env
-			said.P = env.where(o.state).Printer(env.P.Lang())
-			s.follower = newFollower(&said, o.output, o.state, x.run.Ref, x.run.Dir)
+			said.P = env.where().Printer(env.P.Lang())
+			s.follower = newFollower(&said, o.output, x.run.Ref, x.run.Dir)
 			s.words = true
 			s.start()
 		case sig := <-signals:
@@ -118,18 +117,9 @@ func (s *shown) died(res operation.Result) error {
 		steps = []string{p.T("front.no-step")}
 	}
 	args := []string{"run", s.ref.Run, "count", strconv.Itoa(len(res.Active)), "steps", strings.Join(steps, "; "),
-		"dir", s.dir, "command", s.typed()}
+		"dir", s.dir, "command", s.env.typed()}
 	if s.asked > 2 {
 		return event.NewFault(event.ClassInterrupted, "run.killed", nil, args...)
 	}
 	return event.NewFault(event.ClassFailed, "run.died", nil, append(args, "how", res.How)...)
-}
-
-// typed is the command line that this process was started with.
-func (w *follower) typed() string {
-	words := []string{programName(w.env.Args)}
-	for _, arg := range w.env.Args[1:] {
-		words = append(words, shell.Quote(arg))
-	}
-	return strings.Join(words, " ")
 }

@@ -15,32 +15,35 @@ import (
 // newSignersCmd shows and changes whose bundles this control host installs.
 func newSignersCmd(env *environment) *cobra.Command {
 	p := env.P
-	var state, output string
+	var output string
 	cmd := &cobra.Command{
 		Use: "signers", Short: p.T("cli.signers.short"), Long: p.T("cli.signers.long"), Args: cli.NoArguments,
-		RunE: func(*cobra.Command, []string) error { return listSigners(env, state, output) },
+		RunE: func(*cobra.Command, []string) error { return listSigners(env, output) },
 	}
-	cmd.PersistentFlags().StringVar(&state, "state-dir", "", p.T("cli.flag.state"))
 	env.outputFlag(cmd, &output)
 	var identity string
 	add := &cobra.Command{
 		Use: "add " + p.T("cli.arg.file"), Short: p.T("cli.signers.add"), Args: cli.Exactly(p.T("cli.arg.file")),
 		Example: "  eggo-tui signers add allowed_signers\n  eggo-tui signers add key.pub --identity " +
 			"builder@example.com",
-		RunE: func(_ *cobra.Command, args []string) error { return addSigners(env, state, args[0], identity) },
+		RunE: func(_ *cobra.Command, args []string) error { return addSigners(env, args[0], identity) },
 	}
 	add.Flags().StringVar(&identity, "identity", "", p.T("cli.signers.identity"))
 	remove := &cobra.Command{
 		Use: "remove " + p.T("cli.arg.signer"), Short: p.T("cli.signers.remove"),
 		Args: cli.Exactly(p.T("cli.arg.signer")),
-		RunE: func(_ *cobra.Command, args []string) error { return removeSigner(env, state, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return removeSigner(env, args[0]) },
 	}
 	cmd.AddCommand(add, remove)
+	cli.Itself(cmd, "list")
 	return cmd
 }
 
-func listSigners(env *environment, state, output string) error {
-	store := trust.In(stateRoot(env, state))
+func listSigners(env *environment, output string) error {
+	if _, err := env.existing(); err != nil {
+		return err
+	}
+	store := trust.In(env.stateRoot())
 	known, err := store.Load()
 	if err != nil {
 		return err
@@ -64,12 +67,12 @@ func listSigners(env *environment, state, output string) error {
 
 // addSigners takes the lines of an allowed_signers file, or a public key under an identity. The file as a whole has to
 // be understood.
-func addSigners(env *environment, state, file, identity string) error {
+func addSigners(env *environment, file, identity string) error {
 	lines, err := trust.Lines(file, identity)
 	if err != nil {
 		return err
 	}
-	store := trust.In(stateRoot(env, state))
+	store := trust.In(env.stateRoot())
 	n, err := store.Add(lines)
 	if err != nil {
 		return err
@@ -78,8 +81,8 @@ func addSigners(env *environment, state, file, identity string) error {
 	return nil
 }
 
-func removeSigner(env *environment, state, who string) error {
-	store := trust.In(stateRoot(env, state))
+func removeSigner(env *environment, who string) error {
+	store := trust.In(env.stateRoot())
 	gone, err := store.Remove(who)
 	if err != nil {
 		return err

@@ -13,7 +13,8 @@ import (
 
 func newStatusCmd(env *environment) *cobra.Command {
 	var o runOptions
-	cmd := &cobra.Command{Use: "status", Short: env.P.T("cli.status.short"), Long: env.P.T("cli.status.long"),
+	cmd := &cobra.Command{Use: "status", SuggestFor: []string{"get", "describe", "health"},
+		Short: env.P.T("cli.status.short"), Long: env.P.T("cli.status.long"),
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return status(cmd.Context(), env, o) }}
 	o.looking(cmd, env)
@@ -22,7 +23,7 @@ func newStatusCmd(env *environment) *cobra.Command {
 
 // status shows how a cluster is. A cluster that is not well ends it with exit code 3.
 func status(ctx context.Context, env *environment, o runOptions) error {
-	c, d, err := env.inspecting(o)
+	c, d, err := env.inspecting(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func status(ctx context.Context, env *environment, o runOptions) error {
 			return out.Err
 		}
 	} else {
-		env.print(present.Status(env.where(o.state).Printer(env.P.Lang()), st))
+		env.print(present.Status(env.where().Printer(env.P.Lang()), st))
 	}
 	if !st.Healthy {
 		return reported(event.ClassPartial, "status.unwell")

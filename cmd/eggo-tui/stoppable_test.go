@@ -40,7 +40,7 @@ func TestASignalAfterAStopFromElsewhere(t *testing.T) {
 		Stderr: said, P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" },
 		Interrupts: &interrupts{cancel: func() { aborted++ }},
 	}
-	h, err := operation.Start(ctx, request.Deploy{Common: request.OfFile(file)}, env.host(t.TempDir()).Deps())
+	h, err := operation.Start(ctx, request.Deploy{Common: request.OfFile(file)}, env.host().Deps())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,11 @@ func newSupportCmd(env *environment) *cobra.Command {
 
 // support packs what was logged of a run, without the secrets, for somebody who is to find a fault.
 func support(ctx context.Context, env *environment, o logOptions, run, file string) error {
-	file, names, err := env.host(o.state).Support(ctx, o.id, run, file, func(c request.ClusterInfo) map[string]string {
-		list, err := env.host(o.state).UnitStates(ctx, c)
+	if err := env.knows(ctx, o.id); err != nil {
+		return err
+	}
+	file, names, err := env.host().Support(ctx, o.id, run, file, func(c request.ClusterInfo) map[string]string {
+		list, err := env.host().UnitStates(ctx, c)
 		out := map[string]string{}
 		if err != nil {
 			out["units.txt"] = why(env, err) + "\n"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 
 type templateOptions struct {
 	config.TemplateOptions
-	file         string
+	file, out    string
 	force        bool
 	passwordFile string
 	askPassword  bool
@@ -34,9 +35,10 @@ func newTemplateCmd(env *environment) *cobra.Command {
 	p := env.P
 	var o templateOptions
 	cmd := &cobra.Command{
-		Use:   "template",
-		Short: p.T("cli.template.short"),
-		Long:  p.T("cli.template.long"),
+		Use:        "template",
+		SuggestFor: []string{"init"},
+		Short:      p.T("cli.template.short"),
+		Long:       p.T("cli.template.long"),
 		Example: "  eggo-tui template -f deploy.yaml -n k8s-cluster -u root --password-file pw --masters " +
 			"192.168.0.1 --nodes 192.168.0.2,192.168.0.3",
 		Args: cli.NoArguments,
@@ -45,13 +47,15 @@ func newTemplateCmd(env *environment) *cobra.Command {
 				_, err := env.Stdout.Write(config.Schema(env.P))
 				return err
 			}
+			o.file = o.target(env)
 			o.Nodes = append(o.Nodes, o.workers...)
 			o.Bundles = map[string]string{"amd64": o.amd64, "arm64": o.arm64}
 			return writeTemplate(cmd.Context(), env, o, cmd.Flags().Changed("password"))
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "template.yaml", p.T("cli.template.file"))
+	f.StringVarP(&o.file, "file", "f", "", p.T("cli.template.file"))
+	f.StringVarP(&o.out, "out", "o", "", p.T("cli.template.out"))
 	f.StringVarP(&o.Name, "name", "n", "k8s-cluster", p.T("cli.template.name"))
 	f.StringVarP(&o.User, "user", "u", "root", p.T("cli.template.user"))
 	f.StringVarP(&o.Password, "password", "p", "", p.T("cli.template.password"))
@@ -71,9 +75,20 @@ func newTemplateCmd(env *environment) *cobra.Command {
 	f.StringVar(&o.arm64, "arm64-bundle", "", p.T("cli.template.arm64-bundle"))
 	f.BoolVar(&o.force, "force", false, p.T("cli.template.force"))
 	f.BoolVar(&o.schema, "schema", false, p.T("cli.template.schema"))
+	cmd.MarkFlagsMutuallyExclusive("file", "out")
 	cmd.MarkFlagsMutuallyExclusive("password", "password-file", "ask-password")
 	cmd.MarkFlagsMutuallyExclusive("loadbalance", "loadbalancer")
 	return cmd
+}
+
+// target returns the file to write: that of -f or -o, else standard output where a file or a program reads it, else
+// template.yaml, the name in the manual.
+func (o *templateOptions) target(env *environment) string {
+	otherwise := "template.yaml"
+	if !onTerminal(env.Stdout) {
+		otherwise = "-"
+	}
+	return cmp.Or(o.file, o.out, otherwise)
 }
 
 // writeTemplate makes the file, proves that it loads, and only then puts it in its place.

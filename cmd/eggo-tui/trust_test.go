@@ -70,9 +70,10 @@ func TestUserIsAskedAboutTheSigner(t *testing.T) {
 		env := &environment{
 			Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"},
 			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: operationtest.Swift{},
+			State: state,
 		}
 		who := &decided{yes: yes}
-		launch := env.host(state).Services().Launch
+		launch := env.host().Services().Launch
 		_, err := launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if len(who.asked) != 1 || who.asked[0].Fingerprint != fingerprint ||
 			who.asked[0].Bundle != filepath.Base(file) {
@@ -115,7 +116,7 @@ func TestTheWizardSaysWhoSigned(t *testing.T) {
 	must(t, err)
 	file = filepath.Join(dir, filepath.Base(file))
 	state := filepath.Join(t.TempDir(), "state")
-	d := (&environment{Getenv: func(string) string { return "" }}).host(state).Draft()
+	d := (&environment{Getenv: func(string) string { return "" }, State: state}).host().Draft()
 	defer d.Close()
 	last := func() (out draft.Bundle) {
 		d.Bundles(t.Context(), nil, func(b draft.Bundle) {
@@ -162,12 +163,13 @@ func TestAYesIsANoToTheUnsigned(t *testing.T) {
 		both := strings.Replace(string(text), "x86src: "+file, "x86src: "+paths[order[0]]+", armsrc: "+paths[order[1]],
 			1)
 		must(t, os.WriteFile(deploy, []byte(both), 0o600))
+		state, who := t.TempDir(), &decided{yes: true}
 		env := &environment{
 			Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, Args: []string{"eggo-tui"},
 			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: operationtest.Swift{},
+			State: state,
 		}
-		state, who := t.TempDir(), &decided{yes: true}
-		launch := env.host(state).Services().Launch
+		launch := env.host().Services().Launch
 		_, err = launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" || len(who.asked) != 1 {
 			t.Errorf("%v: %v, asked %d", order, err, len(who.asked))

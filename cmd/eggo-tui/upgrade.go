@@ -24,9 +24,10 @@ func newUpgradeCmd(env *environment) *cobra.Command {
 	p := env.P
 	var o upgradeOptions
 	cmd := &cobra.Command{
-		Use:   "upgrade",
-		Short: p.T("cli.upgrade.short"),
-		Long:  p.T("cli.upgrade.long"),
+		Use:        "upgrade",
+		SuggestFor: []string{"update", "rollback"},
+		Short:      p.T("cli.upgrade.short"),
+		Long:       p.T("cli.upgrade.long"),
 		Example: "  eggo-tui upgrade --id k8s-cluster --bundle eggo-amd64.tar.gz --bundle eggo-arm64.tar.gz\n" +
 			"  eggo-tui upgrade --id k8s-cluster --back",
 		Args: cli.NoArguments,
@@ -73,7 +74,14 @@ func (o *upgradeOptions) upgradeFlags(cmd *cobra.Command, env *environment) {
 
 // bringUp brings the cluster to the version of other bundles, or takes that back.
 func bringUp(ctx context.Context, env *environment, o upgradeOptions) error {
-	q, err := o.request(ctx, env, func() error { return env.needsYes(o.yes, "upgrade") })
+	q, err := o.request(ctx, env, func() error {
+		if o.back {
+			if err := env.needsCluster(ctx, "upgrade --back", o.named()); err != nil {
+				return err
+			}
+		}
+		return env.needsYes(o.yes, "upgrade")
+	})
 	if err != nil {
 		return err
 	}
@@ -110,12 +118,7 @@ func (o *upgradeOptions) request(
 	if err != nil {
 		return nil, err
 	}
-	if o.file == "" {
-		if o.id, err = operation.OnlyCluster(ctx, stateStore(env, o.state), o.id); err != nil {
-			return nil, err
-		}
-	}
-	if u.Common, err = o.runOptions.request(env); err != nil {
+	if u.Common, err = o.runOptions.request(ctx, env); err != nil {
 		return nil, err
 	}
 	return request.With(q, u.Common), nil

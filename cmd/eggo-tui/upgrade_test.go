@@ -59,7 +59,7 @@ func TestAnUpgradeIsConfirmed(t *testing.T) {
 	if err := b.Write(cluster); err != nil {
 		t.Fatal(err)
 	}
-	ask("reverted from v1.35.4 to v1.34.2. Continue? [y/N]", "n", "--back")
+	ask("reverted from v1.35.4 to v1.34.2. Continue? [y/N]", "n", "--back", "--id", "away")
 	ask("upgraded from v1.34.2 to v1.35.4. Continue? [y/N]", "n")
 	if err := upgrade.Forget(cluster); err != nil {
 		t.Fatal(err)

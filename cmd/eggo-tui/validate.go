@@ -1,20 +1,23 @@
 package main
 
 import (
+	"context"
 	"io"
 	"maps"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/present"
 )
 
 type validateOptions struct {
 	file   string
+	id     string
 	output string
 	strict bool
 }
@@ -27,16 +30,24 @@ func newValidateCmd(env *environment) *cobra.Command {
 		Short: p.T("cli.validate.short"),
 		Long:  p.T("cli.validate.long"),
 		Args:  cli.NoArguments,
-		RunE:  func(*cobra.Command, []string) error { return validate(env, o) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return validate(cmd.Context(), env, o) },
 	}
-	cmd.Flags().StringVarP(&o.file, "file", "f", controlhost.UsualConfig(env.Getenv), p.T("cli.flag.file"))
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", p.T("cli.flag.file"))
+	cmd.Flags().StringVar(&o.id, "id", "", p.T("cli.flag.id"))
+	cmd.MarkFlagsMutuallyExclusive("file", "id")
 	env.outputFlag(cmd, &o.output)
 	cmd.Flags().BoolVar(&o.strict, "strict", false, p.T("cli.validate.strict"))
 	return cmd
 }
 
 // validate prints every problem of a deploy.yaml. Its error has the exit code and has been told by then.
-func validate(env *environment, o validateOptions) error {
+func validate(ctx context.Context, env *environment, o validateOptions) error {
+	if o.file != "-" {
+		var err error
+		if o.file, err = env.configFile(ctx, o); err != nil {
+			return err
+		}
+	}
 	c, problems, err := loadConfig(env, o.file)
 	if err != nil {
 		f := event.AsFault(err)
@@ -63,6 +74,23 @@ func validate(env *environment, o validateOptions) error {
 		return reported(event.ClassUsage, "config.invalid")
 	}
 	return nil
+}
+
+// configFile returns the path of the deploy.yaml that validate reads.
+func (env *environment) configFile(ctx context.Context, o validateOptions) (string, error) {
+	if o.file != "" {
+		return o.file, nil // messages show it as it was typed
+	}
+	if o.id != "" {
+		if err := env.knows(ctx, o.id); err != nil {
+			return "", err
+		}
+	}
+	src, err := env.source(ctx, named{id: o.id})
+	if src.Cluster != "" {
+		return filepath.Join(env.stateRoot(), src.Cluster, store.ConfigName), err
+	}
+	return src.File, err
 }
 
 // loadConfig reads the file, or standard input for "-".

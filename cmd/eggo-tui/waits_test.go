@@ -60,13 +60,13 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	listed := func(lang i18n.Lang, output string) string {
 		t.Helper()
 		var out bytes.Buffer
-		env := &environment{P: i18n.NewPrinter(lang), Stdout: &out, Stderr: &out,
+		env := &environment{P: i18n.NewPrinter(lang), Stdout: &out, Stderr: &out, State: root,
 			Getenv: func(string) string { return "" }}
-		if err := list(t.Context(), env, root, output); err != nil {
+		if err := list(t.Context(), env, output); err != nil {
 			t.Fatal(err)
 		}
 		if output == "text" {
-			if err := listRuns(t.Context(), env, logOptions{state: root}); err != nil {
+			if err := listRuns(t.Context(), env, logOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -74,7 +74,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	}
 	seen := func() backend.Cluster {
 		t.Helper()
-		h := (&environment{Getenv: func(string) string { return "" }}).host(root)
+		h := (&environment{Getenv: func(string) string { return "" }, State: root}).host()
 		all, err := h.Services().Clusters(t.Context())
 		if err != nil || len(all) != 1 || len(all[0].Runs) != 1 {
 			t.Fatalf("%+v %v", all, err)
@@ -97,13 +97,16 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	tell(event.StepAsked{Step: "etcd.start/n1", Try: 1, Fault: fault})
 	attach := "eggo-tui attach --id rack --state-dir " + root
 	for lang, want := range map[i18n.Lang][]string{i18n.English: {"action required", "waiting for a decision", "n1: ",
-		"discovery failed", attach, log.ID() + "  action required"},
-		i18n.Chinese: {"待决定", "n1：", "discovery failed", attach, log.ID() + "  待决定"}} {
+		"discovery failed", attach, log.ID()},
+		i18n.Chinese: {"待决定", "n1：", "discovery failed", attach, log.ID()}} {
 		out := listed(lang, "text")
 		for _, w := range want {
 			if !strings.Contains(out, w) {
 				t.Errorf("%q is not in\n%s", w, out)
 			}
+		}
+		if strings.Count(out, want[0]) < 2 { // of the cluster and of the run
+			t.Errorf("%q is there once in\n%s", want[0], out)
 		}
 	}
 	var c struct {

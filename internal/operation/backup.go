@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backup"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -205,13 +206,16 @@ func fingerprint(dir string) (string, error) {
 }
 
 // kubernetes is the version of the cluster's bundles; "" if none can be read.
-func (p *prepared) kubernetes() string {
-	for _, b := range p.cluster.Bundles() {
+func (p *prepared) kubernetes() string { return kubernetesOf(p.cluster, p.file, p.deps.Bundles) }
+
+// kubernetesOf is the version of the bundles that a deploy.yaml names; "" when none of them can be read.
+func kubernetesOf(c *config.Cluster, file string, bundles Bundles) string {
+	for _, b := range c.Bundles() {
 		path := b.Path
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(p.file), path)
+			path = filepath.Join(filepath.Dir(file), path)
 		}
-		if m, _, err := p.deps.Bundles.Head(path); err == nil {
+		if m, _, err := bundles.Head(path); err == nil {
 			if _, ok := parseVersion(m.Kubernetes); ok {
 				return m.Kubernetes
 			}

@@ -25,6 +25,18 @@ func Clusters(ctx context.Context, st Store) ([]request.ClusterInfo, error) {
 	return out, err
 }
 
+// AddKubernetes fills in the version of Kubernetes of clusters, from the bundles that their deploy.yaml names.
+func AddKubernetes(clusters []request.ClusterInfo, bundles Bundles) {
+	for i, c := range clusters {
+		if c.File == "" {
+			continue
+		}
+		if conf, _, err := config.LoadFile(c.File); err == nil && conf != nil {
+			clusters[i].Kubernetes = kubernetesOf(conf, c.File, bundles)
+		}
+	}
+}
+
 // ClusterRuns is a cluster with its runs.
 type ClusterRuns struct {
 	request.ClusterInfo

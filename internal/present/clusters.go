@@ -2,6 +2,7 @@ package present
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ func Clusters(p *i18n.Printer, clusters []request.ClusterInfo) document.Document
 	s := document.Section{Head: columns(p, "name", "masters", "workers", "status", "last-run", "version", "file")}
 	for _, c := range clusters {
 		s.Rows = append(s.Rows, cells(event.Clean(c.Name), strconv.Itoa(c.Masters), strconv.Itoa(c.Workers),
-			p.T("list."+State(c)), cmp.Or(c.LastRun, "-"), cmp.Or(event.Clean(c.Version), "-"), cmp.Or(c.File, "-")))
+			p.T("list."+State(c)), cmp.Or(c.LastRun, "-"), cmp.Or(event.Clean(c.Kubernetes), "-"), cmp.Or(c.File, "-")))
 	}
 	out := document.Document{s}
 	for _, c := range clusters {
@@ -47,10 +48,9 @@ func State(c request.ClusterInfo) string {
 
 // Runs lists the runs of clusters that are kept, newest last.
 func Runs(p *i18n.Printer, clusters []operation.ClusterRuns) document.Document {
-	var s document.Section
+	s := document.Section{Head: columns(p, "cluster", "run", "when", "took", "result")}
 	for _, c := range clusters {
-		for i := len(c.Runs) - 1; i >= 0; i-- {
-			r := c.Runs[i]
+		for _, r := range slices.Backward(c.Runs) {
 			outcome := p.T("list.interrupted")
 			if r.Run == c.LastRun {
 				outcome = p.T("list." + State(c.ClusterInfo))
@@ -58,10 +58,36 @@ func Runs(p *i18n.Printer, clusters []operation.ClusterRuns) document.Document {
 			if r.Outcome != "" {
 				outcome = p.T("report.outcome." + string(r.Outcome))
 			}
-			s.Lines = append(s.Lines, document.Cell{Text: c.Name + "  " + r.Run + "  " + outcome})
+			at, took := "-", "-"
+			if !r.At.IsZero() {
+				at, took = r.At.UTC().Format(time.RFC3339), r.Took.Round(time.Second).String()
+			}
+			s.Rows = append(s.Rows, cells(event.Clean(c.Name), r.Run, at, took, outcome))
 		}
 	}
 	return document.Document{s}
+}
+
+// loggedLine is a run that is kept.
+type loggedLine struct {
+	Type    string        `json:"type"` // run
+	Cluster string        `json:"cluster"`
+	Run     string        `json:"run"`
+	Verb    string        `json:"verb,omitempty"`
+	Status  string        `json:"status"`
+	At      time.Time     `json:"at,omitzero"`
+	Took    time.Duration `json:"took_ns,omitempty"`
+	Outcome event.Outcome `json:"outcome,omitempty"`
+	Exit    int           `json:"exit"`
+}
+
+// RunLines writes the runs of clusters that are kept, newest last.
+func RunLines(out *Lines, clusters []operation.ClusterRuns) {
+	for _, c := range clusters {
+		for _, r := range slices.Backward(c.Runs) {
+			out.Put(loggedLine{"run", c.Name, r.Run, r.Verb, r.Said(), r.At, r.Took, r.Outcome, r.Exit})
+		}
+	}
 }
 
 // Certificates lists certificates.

@@ -48,9 +48,11 @@ type ClusterInfo struct {
 	Waits   []Wait    `json:"waits_for,omitempty"` // decisions that the run waits for, the oldest first
 	LastRun string    `json:"last_run,omitempty"`
 	Verb    string    `json:"verb,omitempty"`
-	At      time.Time `json:"at,omitzero"` // when the last run began
-	Version string    `json:"version,omitempty"`
-	File    string    `json:"file,omitempty"`
+	At      time.Time `json:"at,omitzero"`       // when the last run began
+	Version string    `json:"version,omitempty"` // of the program that did the last run
+	// Kubernetes is the version of the bundles that deploy.yaml names; "" when none of them can be read.
+	Kubernetes string `json:"kubernetes,omitempty"`
+	File       string `json:"file,omitempty"`
 	// Upgrade is the upgrade under way, nil if there is none.
 	Upgrade *Upgrading `json:"upgrade,omitempty"`
 	// Fault is why nothing can be said of it: it is of a newer program.

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"io"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/cli/clitest"
+	"github.com/eggo-k8s/eggo/internal/i18n"
+)
+
+// What the help and the pages show can be typed: the commands, flags and arguments are those of the program.
+func TestCommandLinesOfHelpAndPages(t *testing.T) {
+	t.Parallel()
+	env := &environment{Stdout: io.Discard, Stderr: io.Discard, P: i18n.NewPrinter(i18n.English),
+		Getenv: func(string) string { return "" }}
+	lines := clitest.Help(newRoot(env))
+	for _, page := range clitest.Pages(t) {
+		lines = append(lines, clitest.Of(t, page, "eggo-bundle")...)
+	}
+	if len(lines) < 3 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for _, l := range lines {
+		clitest.Check(t, newRoot(env), l)
+	}
+}
