@@ -38,6 +38,7 @@ type Accounts struct {
 	logins *limiter // by user and by address
 	tokens *limiter // by address
 	forged *http.CrossOriginProtection
+	failed *refusals
 
 	setupFile atomic.Pointer[string] // has the setup token; nil: there was none
 }
@@ -62,6 +63,7 @@ func Open(ctx context.Context, db *database.DB, o Options) (*Accounts, error) {
 		a.life = 12 * time.Hour
 	}
 	a.hasher = newHasher(o.Cost)
+	a.failed = &refusals{now: a.now}
 	a.logins = newLimiter(a.now, 10_000)
 	a.tokens = newLimiter(a.now, 10_000)
 	return a, nil

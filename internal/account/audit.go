@@ -14,6 +14,8 @@ type Audited struct {
 	ID     int64
 	Entry  access.Entry
 	Result string // ok, failed, or an HTTP status; "" when it is not known: the server was killed
+	// Repeats of a request that was refused; nil: none.
+	Repeats *Repeats
 }
 
 // row is an entry as it is written.
@@ -70,6 +72,11 @@ func (a *Accounts) answered(ctx context.Context, ids []int64, status int) error 
 	}
 	return a.db.Update(ctx, func(tx *sql.Tx) error {
 		for _, id := range ids {
+			if is, err := a.folded(ctx, tx, id, status); err != nil {
+				return err
+			} else if is {
+				continue
+			}
 			if _, err := tx.ExecContext(ctx, "INSERT INTO audit_results VALUES (?, ?)", id, status); err != nil {
 				return err
 			}
@@ -100,7 +107,8 @@ func (a *Accounts) Audit(ctx context.Context, f Filter, most int) (out []Audited
 	}
 	err = a.db.View(ctx, func(tx *sql.Tx) error {
 		rows, err := tx.QueryContext(ctx, `SELECT id, at, user, user_id, token, address, action, cluster, target,
-			result, coalesce(status, 0) FROM audit LEFT JOIN audit_results ON audit = id
+			result, coalesce(status, 0), coalesce(count, 0), coalesce(last, 0), coalesce(others, 0) FROM audit
+			LEFT JOIN audit_results ON audit_results.audit = id LEFT JOIN audit_repeats ON audit_repeats.audit = id
 			WHERE id < ? AND at >= ? AND at <= ? AND (? = '' OR user = ?) AND (? = '' OR cluster = ?)
 			AND (? = '' OR action = ?) ORDER BY id DESC LIMIT ?`, f.Before, since, until, f.User, canonical(f.User),
 			f.Cluster, f.Cluster, f.Action, f.Action, most)
@@ -112,14 +120,20 @@ func (a *Accounts) Audit(ctx context.Context, f Filter, most int) (out []Audited
 			var e Audited
 			var at int64
 			var status int
+			var last int64
+			var again Repeats
 			x := &e.Entry
 			if err := rows.Scan(&e.ID, &at, &x.Caller.Name, &x.Caller.ID, &x.Caller.Token, &x.Address, &x.Action,
-				&x.Cluster, &x.Target, &e.Result, &status); err != nil {
+				&x.Cluster, &x.Target, &e.Result, &status, &again.Count, &last, &again.Others); err != nil {
 				return err
 			}
 			x.At = fromMillis(at)
 			if e.Result == "" && status != 0 {
 				e.Result = strconv.Itoa(status)
+			}
+			if again.Count > 0 {
+				again.Last = fromMillis(last)
+				e.Repeats = &again
 			}
 			out = append(out, e)
 		}

@@ -72,7 +72,7 @@ func (a *Accounts) forgetAudit(ctx context.Context, before time.Time) (n int64, 
 			return err
 		}
 		for _, query := range []string{"DELETE FROM audit_results WHERE audit IN " + old,
-			"DELETE FROM audit WHERE id IN " + old} {
+			"DELETE FROM audit_repeats WHERE audit IN " + old, "DELETE FROM audit WHERE id IN " + old} {
 			done, err := tx.ExecContext(ctx, query, millis(before), forgetAtOnce)
 			if err == nil {
 				n, err = done.RowsAffected()

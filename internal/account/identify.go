@@ -97,12 +97,17 @@ func (a *Accounts) Identify(next http.Handler) http.Handler {
 		if err != nil {
 			address = r.RemoteAddr
 		}
-		ctx := context.WithValue(r.Context(), addressOf{}, address)
+		ctx := withBrowser(context.WithValue(r.Context(), addressOf{}, address), r)
 		ctx, err = a.identified(ctx, w, r, address)
 		if err != nil {
 			if event.AsFault(err).Code == "account.token" {
 				w.Header().Set("WWW-Authenticate", `Bearer realm="eggo", error="invalid_token"`)
 			}
+			problem.Write(w, r, err)
+			return
+		}
+		who, _ := access.From(ctx)
+		if err := a.failed.check(who.ID); err != nil {
 			problem.Write(w, r, err)
 			return
 		}
@@ -126,6 +131,9 @@ func (a *Accounts) Trail(ctx context.Context) (with context.Context, over func(s
 	return context.WithValue(ctx, trailKey{}, t), func(status int) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		if who, known := access.From(ctx); known && status >= 400 && status < 500 {
+			a.failed.add(who.ID, len(t.ids))
+		}
 		_ = a.answered(context.WithoutCancel(ctx), t.ids, status)
 	}
 }

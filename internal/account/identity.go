@@ -69,7 +69,7 @@ func (a *Accounts) withdraw(ctx context.Context, i Identity, address string) err
 			err = setGrants(ctx, tx, u.ID, nil)
 		}
 		if err == nil {
-			err = logOut(ctx, tx, u.ID, true)
+			err = logOut(ctx, tx, u.ID)
 		}
 		if err != nil {
 			return err

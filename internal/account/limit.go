@@ -74,16 +74,19 @@ func (l *limiter) attempt(keys ...key) error {
 	return nil
 }
 
-// succeeded takes the count of an attempt back; that of the user begins again.
-func (l *limiter) succeeded(user, address key) {
+// succeeded takes the count of an attempt back; that of the first key, of the user, begins again.
+func (l *limiter) succeeded(keys ...key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.counts, user.name)
-	if f := l.counts[address.name]; f != nil {
+	for i, k := range keys {
+		f := l.counts[k.name]
+		if f == nil {
+			continue
+		}
 		f.n--
 		f.until = time.Time{}
-		if f.n <= 0 {
-			delete(l.counts, address.name)
+		if i == 0 || f.n <= 0 {
+			delete(l.counts, k.name)
 		}
 	}
 }

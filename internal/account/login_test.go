@@ -103,8 +103,8 @@ func TestASessionEnds(t *testing.T) {
 	t.Run("by another password", func(t *testing.T) {
 		session, ends := s.login(t, "ann", good), s.login(t, "ann", good)
 		u := session.User
-		wantCode(t, "wrong", s.ChangePassword(t.Context(), u.ID, "", other, other, session), "account.login")
-		wantCode(t, "right", s.ChangePassword(t.Context(), u.ID, "", good, other, session), "")
+		wantCode(t, "wrong", s.ChangePassword(t.Context(), u.ID, other, other, session, false), "account.login")
+		wantCode(t, "right", s.ChangePassword(t.Context(), u.ID, good, other, session, false), "")
 		s.isKnown(t, "the one that changed it", session, true)
 		s.isKnown(t, "all others", ends, false)
 		s.login(t, "ann", other)
@@ -125,7 +125,7 @@ func TestASessionEnds(t *testing.T) {
 		if _, body := s.asks(session.Secret, ""); !strings.Contains(body, "account.reset") {
 			t.Errorf("%q, want that the password has to be changed", body)
 		}
-		wantCode(t, "changed", s.ChangePassword(t.Context(), session.User.ID, "", good, other, session), "")
+		wantCode(t, "changed", s.ChangePassword(t.Context(), session.User.ID, good, other, session, false), "")
 		s.isKnown(t, "then", session, true)
 		if _, body := s.asks(session.Secret, ""); body != "ann viewer <nil>" {
 			t.Error(body)

@@ -13,12 +13,18 @@ import (
 type Session struct {
 	Secret string
 	User   User
+
+	browser string // what a browser that was not known before keeps
 }
 
 // Login checks a password and begins a session. The one that the request came with, if any, ends: whoever planted it
 // would share the new one.
 func (a *Accounts) Login(ctx context.Context, address, name, password, before string) (Session, error) {
-	if err := a.verify(ctx, name, address, password); err != nil {
+	keys, err := a.attempts(ctx, lookedUp(name), address)
+	if err != nil {
+		return Session{}, err
+	}
+	if err := a.verify(ctx, name, password, keys); err != nil {
 		if event.AsFault(err).Code != "account.login" { // what is not even tried is not worth a write to the disk
 			return Session{}, err
 		}
@@ -29,7 +35,8 @@ func (a *Accounts) Login(ctx context.Context, address, name, password, before st
 	if err != nil {
 		return Session{}, err
 	}
-	return a.begin(ctx, u, address, "login", before)
+	s, err := a.begin(ctx, u, address, "login", before)
+	return a.known(ctx, s, err)
 }
 
 // begin starts a session of a user.
@@ -52,14 +59,16 @@ func (a *Accounts) begin(ctx context.Context, u User, address, action, before st
 	return Session{Secret: text, User: u}, err
 }
 
-// verify checks a password, for one who may be locked out. It says nothing of whether the user exists.
-func (a *Accounts) verify(ctx context.Context, name, address, password string) error {
+// lookedUp is a name as a login looks for it.
+func lookedUp(name string) string {
 	name = canonical(name)
-	if len(name) > 4*mostName {
-		name = name[:4*mostName]
-	}
-	user, from := userKey(name), addressKey(address)
-	if err := a.logins.attempt(user, from); err != nil {
+	return name[:min(len(name), 4*mostName)]
+}
+
+// verify checks a password, for one who may be locked out. It says nothing of whether the user exists.
+func (a *Accounts) verify(ctx context.Context, name, password string, counted []key) error {
+	name = lookedUp(name)
+	if err := a.logins.attempt(counted...); err != nil {
 		return err
 	}
 	var id, stored string
@@ -80,7 +89,7 @@ func (a *Accounts) verify(ctx context.Context, name, address, password string) e
 	if !right {
 		return event.NewFault(event.ClassAuth, "account.login", nil)
 	}
-	a.logins.succeeded(user, from)
+	a.logins.succeeded(counted...)
 	if !again {
 		return nil
 	}

@@ -275,7 +275,7 @@ func (a *Accounts) Change(ctx context.Context, user string, c Change) (out User,
 			return err
 		}
 		if u.Disabled {
-			if err := logOut(ctx, tx, u.ID, true); err != nil {
+			if err := logOut(ctx, tx, u.ID); err != nil {
 				return err
 			}
 		}
@@ -285,10 +285,10 @@ func (a *Accounts) Change(ctx context.Context, user string, c Change) (out User,
 	return out, err
 }
 
-// logOut ends all sessions of a user, and all API tokens if that is wanted.
-func logOut(ctx context.Context, tx *sql.Tx, id string, tokens bool) error {
+// logOut ends all sessions and all API tokens of a user.
+func logOut(ctx context.Context, tx *sql.Tx, id string) error {
 	_, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE user = ?", id)
-	if err == nil && tokens {
+	if err == nil {
 		_, err = tx.ExecContext(ctx, "DELETE FROM tokens WHERE user = ?", id)
 	}
 	return err
@@ -336,22 +336,48 @@ func (a *Accounts) Reset(ctx context.Context, user, password string) error {
 	if err != nil {
 		return err
 	}
-	return a.setPassword(ctx, u, password, "", true)
+	return a.setPassword(ctx, u, password, newPassword{reset: true, tokens: true})
 }
 
-// ChangePassword is how users change their own password. All other sessions end.
-func (a *Accounts) ChangePassword(ctx context.Context, id, address, old, password string, keep Session) error {
+// ChangePassword is how users change their own password. All other sessions end, and all API tokens if that is wanted.
+func (a *Accounts) ChangePassword(
+	ctx context.Context, id, old, password string, keep Session, tokens bool,
+) error {
 	u, err := a.Find(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := a.verify(ctx, u.Name, address, old); err != nil {
+	// A user with a session is counted alone: wrong passwords that others send for the user do not lock this out.
+	if err := a.verify(ctx, u.Name, old, []key{{"session of " + u.ID, freeOfUser}}); err != nil {
 		return err
 	}
-	return a.setPassword(ctx, u, password, keep.Secret, false)
+	return a.setPassword(ctx, u, password, newPassword{keep: keep.Secret, tokens: tokens})
 }
 
-func (a *Accounts) setPassword(ctx context.Context, u User, password, keep string, reset bool) error {
+// RevokeTokens ends all API tokens of a user, and gives how many there were.
+func (a *Accounts) RevokeTokens(ctx context.Context, user string) (n int64, err error) {
+	err = a.db.Update(ctx, func(tx *sql.Tx) error {
+		u, err := find(ctx, tx, user)
+		if err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, "DELETE FROM tokens WHERE user = ?", u.ID)
+		if err == nil {
+			n, err = done.RowsAffected()
+		}
+		return err
+	})
+	return n, err
+}
+
+// newPassword says what else happens when a user gets another password: all sessions end.
+type newPassword struct {
+	keep   string // but this one
+	reset  bool   // the user has to change the password
+	tokens bool   // all API tokens end, too
+}
+
+func (a *Accounts) setPassword(ctx context.Context, u User, password string, n newPassword) error {
 	if u.Provider {
 		return event.NewFault(event.ClassUsage, "account.provider", nil, "user", u.Name)
 	}
@@ -363,14 +389,17 @@ func (a *Accounts) setPassword(ctx context.Context, u User, password, keep strin
 		return err
 	}
 	return a.db.Update(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "UPDATE users SET password = ?, reset = ? WHERE id = ?", hash, reset,
+		if _, err := tx.ExecContext(ctx, "UPDATE users SET password = ?, reset = ? WHERE id = ?", hash, n.reset,
 			u.ID); err != nil {
 			return err
 		}
-		if reset {
-			return logOut(ctx, tx, u.ID, true)
+		_, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE user = ? AND hash <> ?", u.ID, digest(n.keep))
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "DELETE FROM browsers WHERE user = ?", u.ID)
 		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE user = ? AND hash <> ?", u.ID, digest(keep))
+		if err == nil && n.tokens {
+			_, err = tx.ExecContext(ctx, "DELETE FROM tokens WHERE user = ?", u.ID)
+		}
 		return err
 	})
 }

@@ -334,7 +334,7 @@ func (p *Page) loggedIn(v *visit) error {
 		}
 		return p.loginPage(v, why.Status, q.Get("next"), why)
 	}
-	v.w.Header().Set("Set-Cookie", r.header.Get("Set-Cookie"))
+	v.w.Header()["Set-Cookie"] = r.header["Set-Cookie"]
 	http.Redirect(v.w, v.r, ownPath(q.Get("next")), http.StatusSeeOther)
 	return nil
 }

@@ -228,15 +228,15 @@ type none struct{}
 
 // loggedIn is the answer to a login.
 type loggedIn struct {
-	Cookie string `header:"Set-Cookie"`
-	Body   User
+	Cookies []string `header:"Set-Cookie"`
+	Body    User
 }
 
 func (x *api) loggedIn(s account.Session, err error) (*loggedIn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &loggedIn{x.a.CookieOf(s).String(), userOf(s.User)}, nil
+	return &loggedIn{x.a.Cookies(s), userOf(s.User)}, nil
 }
 
 // Methods are the logins that are possible.
@@ -306,6 +306,8 @@ type passwordInput struct {
 	Body struct {
 		Old string `json:"old" maxLength:"1024"`
 		New string `json:"new" maxLength:"1024"`
+		// Tokens is for a user whose password may be known to others.
+		Tokens bool `json:"revoke_tokens,omitempty" doc:"All API tokens of the user are revoked, too."`
 	}
 }
 
@@ -315,5 +317,5 @@ func (x *api) changePassword(ctx context.Context, in *passwordInput) (*none, err
 	if err != nil {
 		return nil, err
 	}
-	return nil, x.a.ChangePassword(ctx, c.ID, account.Address(ctx), in.Body.Old, in.Body.New, account.Sent(ctx))
+	return nil, x.a.ChangePassword(ctx, c.ID, in.Body.Old, in.Body.New, account.Sent(ctx), in.Body.Tokens)
 }

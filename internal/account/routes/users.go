@@ -219,6 +219,22 @@ type Audited struct {
 	Cluster string    `json:"cluster,omitempty"`
 	Target  string    `json:"target,omitempty"`
 	Result  string    `json:"result,omitempty" doc:"ok, failed or an HTTP status; empty if it is unknown."`
+	Repeats *Repeats  `json:"repeats,omitempty" doc:"Later requests of the user that were refused in the same way, within an hour. They have no entries of their own."`
+}
+
+// Repeats are requests that an entry of the audit log counts.
+type Repeats struct {
+	Count  int       `json:"count"`
+	Last   time.Time `json:"last" doc:"When the last of them came."`
+	Others bool      `json:"others,omitempty" doc:"Some were about another cluster or target, or came from another address or with another API token."`
+}
+
+// repeatsOf are the repetitions as the API shows them.
+func repeatsOf(r *account.Repeats) *Repeats {
+	if r == nil {
+		return nil
+	}
+	return &Repeats{r.Count, r.Last, r.Others}
 }
 
 type auditInput struct {
@@ -244,6 +260,6 @@ func (x *api) audit(ctx context.Context, in *auditInput) (*body[paging.List[Audi
 	return listOf(list, in.Limit, func(e account.Audited) Audited {
 		return Audited{ID: id(e), At: e.Entry.At, User: e.Entry.Caller.Name, Token: e.Entry.Caller.Token,
 			Address: e.Entry.Address, Action: e.Entry.Action, Cluster: e.Entry.Cluster, Target: e.Entry.Target,
-			Result: e.Result}
+			Result: e.Result, Repeats: repeatsOf(e.Repeats)}
 	}, id), err
 }
