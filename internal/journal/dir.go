@@ -70,14 +70,32 @@ func Open(state, name string) (*Cluster, error) {
 	return c, nil
 }
 
-// At is Open for those who only read: nothing is made. A directory that a newer program has changed in a way that this
+// At is Open for those who only read: nothing is made. A name that the state directory uses itself is the fault
+// journal.reserved. A directory that a newer program has changed in a way that this
 // one does not know is the fault state.newer-format.
 func At(state, name string) (*Cluster, error) {
 	if !okNames.MatchString(name) {
 		return nil, event.NewFault(event.ClassUsage, "journal.bad-cluster", nil, "cluster", name)
 	}
 	c := &Cluster{filepath.Join(state, name)}
+	if slices.Contains(reserved(), name) && !c.isCluster() {
+		return nil, event.NewFault(event.ClassUsage, "journal.reserved", nil, "cluster", name)
+	}
 	return c, c.checkFormat()
+}
+
+// reserved are names of what a state directory has beside its clusters: unpacked bundles, the signers that are trusted,
+// and the draft of the wizard. A cluster of that name from before they were reserved keeps it.
+func reserved() []string { return []string{"bundles", "allowed_signers", "draft.json"} }
+
+// isCluster reports whether the directory has what only that of a cluster has.
+func (c *Cluster) isCluster() bool {
+	for _, name := range []string{"runs", "deploy.yaml"} {
+		if _, err := os.Stat(filepath.Join(c.path, name)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Path of the cluster's directory.

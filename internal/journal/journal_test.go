@@ -82,6 +82,34 @@ func TestAClusterNameIsNoWayOut(t *testing.T) {
 	}
 }
 
+// What the state directory has beside clusters is no name of a new one: its keys would be where others are deleted, or
+// not backed up. A cluster that has such a name already keeps it.
+func TestReservedNames(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "bundles", "stage"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"bundles", "allowed_signers", "draft.json"} {
+		if _, err := Open(root, name); codeOf(err) != "journal.reserved" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := At(root, name); codeOf(err) != "journal.reserved" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"Bundles", "bundles2", "draft"} {
+		if _, err := Open(root, name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(root, "bundles", "runs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(root, "bundles"); err != nil {
+		t.Error("a cluster of before:", err)
+	}
+}
+
 func TestTheRunDirectoryIsPrivate(t *testing.T) {
 	c := open(t)
 	w := newRun(t, c, "deploy")

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -92,8 +93,8 @@ func readKubeconfig(text []byte) (*API, error) {
 			return nil, errors.New("certificate-authority-data has no certificate")
 		}
 	}
-	if u, err := url.Parse(out.Server); err != nil || u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("the server of the context %q is no https URL", k.Current)
+	if !plainURL(out.Server) {
+		return nil, fmt.Errorf("the server of the context %q is no https URL of a host and a port alone", k.Current)
 	}
 	for _, u := range k.Users {
 		if u.Name != user {
@@ -115,6 +116,13 @@ func readKubeconfig(text []byte) (*API, error) {
 		return nil, errors.New("the user has neither a certificate nor a token in the file")
 	}
 	return out, nil
+}
+
+// plainURL reports whether a URL has a host, and nothing but its port: a user and a password would be shown with it, and
+// a path or a query would have other requests sent than those of Kubernetes.
+func plainURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.String() == "https://"+u.Host
 }
 
 // Do sends a request, and gives the answer of a status below 300.
@@ -143,9 +151,27 @@ func (a *API) Do(ctx context.Context, method, path, kind string, body []byte) ([
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
 	if err == nil && res.StatusCode >= 300 {
-		err = fmt.Errorf("%s: %s", res.Status, event.Clean(string(text[:min(len(text), 200)])))
+		err = refusalOf(res.Status, text)
 	}
 	return text, err
+}
+
+// refusalOf is an answer that is no success, with what Kubernetes says of it: a Status, or the checks of /readyz that
+// failed. Of another server nothing is shown: who sees the fault may not be one who can read from there.
+func refusalOf(status string, text []byte) error {
+	var said struct{ Kind, Message string }
+	if json.Unmarshal(text, &said) != nil || said.Kind != "Status" {
+		said.Message = ""
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "[-]") {
+				said.Message += line
+			}
+		}
+	}
+	if said.Message == "" {
+		return errors.New(status)
+	}
+	return fmt.Errorf("%s: %s", status, event.Clean(said.Message[:min(len(said.Message), 200)]))
 }
 
 // Reach implements manager.Runner.

@@ -351,7 +351,7 @@ func TestReach(t *testing.T) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if !well || q.Header.Get("Authorization") != "Bearer t" {
 			w.WriteHeader(http.StatusInternalServerError)
-			_, _ = w.Write([]byte("etcd failed\x1b[31m"))
+			_, _ = w.Write([]byte("[-]etcd failed\x1b[31m"))
 		}
 	}))
 	srv.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -382,10 +382,32 @@ func TestReach(t *testing.T) {
 			`{"client-certificate-data":"YQ==","client-key-data":"YQ=="}`),
 		"plain": strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), "https://", "http://", 1),
 		"files": kubeconfigFor(srv, `{"exec":{"command":"/bin/evil"}}`),
+		// Nothing but a host and a port: the rest is shown to others, or has other requests sent.
+		"a user":   strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), "https://", "https://ann:hunter2@", 1),
+		"a path":   strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"/v1/secret", 1),
+		"a query":  strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"?x=", 1),
+		"a mark":   strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"#x", 1),
+		"no query": strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"?", 1),
+		"no host":  strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, "https://:6443", 1),
 	} {
 		_, err := ReadKubeconfig([]byte(text))
 		if f := event.AsFault(err); f == nil || f.Code != "manager.kubeconfig" || f.Class != event.ClassUsage {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// What an API server says of a refusal is shown; what another server says, which a kubeconfig may name, is not.
+func TestOnlyKubernetesIsQuoted(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"kind":"Status","message":"pods is forbidden"}`:       "403: pods is forbidden",
+		"[+]ping ok\n[-]etcd failed: reason withheld\nreadyz x": "403: [-]etcd failed: reason withheld",
+		"root:x:0:0:root:/root:/bin/bash\n":                     "403",
+		`{"kind":"Secret","message":"hunter2"}`:                 "403",
+		"":                                                      "403",
+	} {
+		if got := refusalOf("403", []byte(text)).Error(); strings.TrimSpace(got) != want {
+			t.Errorf("%q: %q", text, got)
 		}
 	}
 }
