@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,6 +60,50 @@ func TestTheScheduleIsAuditedAsTheAPIIs(t *testing.T) {
 			t.Errorf("the API has no operation %s", want)
 		}
 	}
+}
+
+// Two servers share neither a data directory nor a state directory: both would own the same clusters. When one ends,
+// the next starts.
+func TestTwoServersShareNoDirectory(t *testing.T) {
+	data, state := t.TempDir(), t.TempDir()
+	s := start(t, data, state)
+	for what, dirs := range map[string][2]string{"both": {data, state}, "the data directory": {data, t.TempDir()},
+		"the state directory": {t.TempDir(), state}} {
+		code, _, errs := command(t, "", "serve", "--listen", "127.0.0.1:0", "--data-dir", dirs[0], "--state-dir", dirs[1])
+		if code != 11 || !strings.Contains(errs, "[server.running]") {
+			t.Errorf("%s: %d\n%s", what, code, errs)
+		}
+	}
+	s.end()
+	start(t, t.TempDir(), state).end()
+}
+
+// Directories in which other users of the host can replace files are refused, with what to do about it, before anything
+// is written. What is only read by others, and what is not there yet, is not.
+func TestDirectoriesThatOthersWrite(t *testing.T) {
+	for mode, refused := range map[os.FileMode]bool{0o777: true, 0o1777: true, 0o770: true, 0o702: true, 0o755: false,
+		0o700: false} {
+		for n := range 2 {
+			dirs := []string{t.TempDir(), t.TempDir()}
+			if err := os.Chmod(dirs[n], mode&0o777|map[bool]os.FileMode{true: os.ModeSticky}[mode > 0o777]); err != nil {
+				t.Fatal(err)
+			}
+			if !refused {
+				start(t, dirs[0], dirs[1]).end()
+				continue
+			}
+			code, _, errs := command(t, "", "serve", "--listen", "127.0.0.1:0", "--data-dir", dirs[0], "--state-dir", dirs[1])
+			if code != 2 || !strings.Contains(errs, "[server.open-directory]") ||
+				!strings.Contains(errs, "chmod 0700 "+dirs[n]) {
+				t.Errorf("%o: %d\n%s", mode, code, errs)
+			}
+			if list, err := os.ReadDir(dirs[n]); err != nil || len(list) > 0 {
+				t.Error(list, err)
+			}
+		}
+	}
+	at := filepath.Join(t.TempDir(), "new")
+	start(t, filepath.Join(at, "data"), filepath.Join(at, "state")).end()
 }
 
 func waitUntil(t *testing.T, is func() bool) {

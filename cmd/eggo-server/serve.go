@@ -52,7 +52,7 @@ type serveOptions struct {
 	names                         []string
 	plain, shared                 bool
 	upkeep                        upkeep.Plan
-	auditDays                     int
+	auditDays, perAddress         int
 }
 
 func newServe(env *environment) *cobra.Command {
@@ -79,7 +79,16 @@ func newServe(env *environment) *cobra.Command {
 	f.IntVar(&o.upkeep.Keep, "backup-keep", 14, p.T("server.cli.flag.backup-keep"))
 	f.StringArrayVar(&o.upkeep.Recipients, "backup-recipient", nil, p.T("server.cli.flag.backup-recipient"))
 	f.IntVar(&o.auditDays, "audit-days", auditDays, p.T("server.cli.flag.audit-days"))
+	f.IntVar(&o.perAddress, "connections-per-address", listen.Usual().OfAddress,
+		p.T("server.cli.flag.connections-per-address"))
 	return cmd
+}
+
+// limits are those of requests and connections.
+func (o serveOptions) limits() listen.Limits {
+	l := listen.Usual()
+	l.OfAddress = max(0, o.perAddress)
+	return l
 }
 
 // checkBackups refuses a schedule of backups that cannot be kept.
@@ -112,12 +121,16 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	if err := errors.Join(o.complete(), o.checkBackups(), o.checkAudit()); err != nil {
 		return err
 	}
+	if err := othersWrite(o.data, o.state); err != nil {
+		return err
+	}
 	log := slog.New(slog.NewTextHandler(env.Stderr, nil))
 	certs, err := certificates(o)
 	if err != nil {
 		return err
 	}
-	unlock, err := alone(o.data)
+	warnOfCA(env, log, certs, filepath.Join(o.data, "tls"))
+	unlock, err := alone(o.data, o.state)
 	if err != nil {
 		return err
 	}
@@ -175,7 +188,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		Asker: func(secrets map[string]string) operation.Asker { return told{secrets} },
 		More:  func(api huma.API) { routes.Register(api, accounts, identity != nil, m.Has) },
 	})
-	listener, err := listen.Listen(ctx, o.address, certs)
+	listener, err := listen.Listen(ctx, o.address, certs, o.limits())
 	if err != nil {
 		return err
 	}
@@ -185,7 +198,18 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	}
 	scheme := map[bool]string{true: "http", false: "https"}[certs == nil]
 	announce(env, scheme+"://"+listener.Addr().String(), filepath.Join(o.data, setupToken), needed)
-	return answer(ctx, env, listener, withProvider(identity, accounts, site, handler), log)
+	return answer(ctx, env, listener, withProvider(identity, accounts, site, handler), o.limits(), log)
+}
+
+// warnOfCA says what clients, or the administrator, have to do about the CA of the server.
+func warnOfCA(env *environment, log *slog.Logger, certs *listen.Certificates, dir string) {
+	switch {
+	case certs == nil:
+	case certs.Replaced():
+		log.Warn(env.P.T("server.log.new-ca", "dir", dir))
+	case certs.Unbounded():
+		log.Warn(env.P.T("server.log.unbounded-ca", "dir", dir))
+	}
 }
 
 // following logs each operation that begins, and each that has ended.
@@ -226,10 +250,12 @@ func lookAfter(ctx context.Context, u *upkeep.Upkeep) (end func()) {
 }
 
 // answer answers requests until ctx ends.
-func answer(ctx context.Context, env *environment, l net.Listener, h http.Handler, log *slog.Logger) error {
+func answer(
+	ctx context.Context, env *environment, l net.Listener, h http.Handler, by listen.Limits, log *slog.Logger,
+) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // streams end with the server, not with its signal
 	defer end()
-	srv := listen.Server(life, h, listen.Usual(), log)
+	srv := listen.Server(life, h, by, log)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	if env.Ready != nil {

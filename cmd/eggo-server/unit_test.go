@@ -22,7 +22,7 @@ func settings(t *testing.T) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		if key, value, is := strings.Cut(strings.TrimSpace(line), "="); is && !strings.HasPrefix(key, "#") {
-			out[key] = value
+			out[key] = strings.TrimSpace(out[key] + " " + value)
 		}
 	}
 	return out
@@ -40,7 +40,10 @@ func TestTheUnitIsWhatTheManualSays(t *testing.T) {
 		"WantedBy": "multi-user.target",
 		// A run inherits the sandbox: what a deploy.yaml may name is there, and temporary files have a place.
 		"PrivateTmp": "", "ProtectHome": "read-only", "InaccessiblePaths": "", "TemporaryFileSystem": "",
-		"RuntimeDirectory": "eggo-server", "RuntimeDirectoryMode": "0700", "Environment": "TMPDIR=/run/eggo-server",
+		"RuntimeDirectory": "eggo-server", "RuntimeDirectoryMode": "0700",
+		"Environment": "TMPDIR=/run/eggo-server GOMEMLIMIT=2GiB",
+		// What requests can take is bounded, and no core file has the secrets of the memory.
+		"MemoryMax": "3G", "LimitCORE": "0",
 	} {
 		if got[key] != want {
 			t.Errorf("%s=%s, want %q", key, got[key], want)

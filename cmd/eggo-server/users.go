@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,17 @@ func newUser(env *environment) *cobra.Command {
 				return listUsers(cmd.Context(), env.Stdout, a)
 			})
 		}}
-	group.AddCommand(add, list, reset, remove)
+	revoke := &cobra.Command{Use: "revoke-tokens NAME", Short: p.T("server.cli.user.revoke-tokens.short"), Args: one,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.accounts(cmd.Context(), data, func(a *account.Accounts) error {
+				n, err := a.RevokeTokens(cmd.Context(), args[0])
+				if err == nil {
+					fmt.Fprintln(env.Stdout, p.T("server.user.revoked", "n", strconv.FormatInt(n, 10), "name", args[0]))
+				}
+				return errors.Join(err, env.recorded(cmd.Context(), a, err, "revoke-tokens", args[0]))
+			})
+		}}
+	group.AddCommand(add, list, reset, revoke, remove)
 	return group
 }
 

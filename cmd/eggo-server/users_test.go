@@ -60,6 +60,8 @@ func TestUsersOnTheControlHost(t *testing.T) {
 		{"a good long password\n", "add eve --cluster lab=viewer,typo=operator", 2, "", "account.no-cluster"},
 		{"", "list", 0, "ann  lab=viewer  rack=operator\nchief  admin\n", ""},
 		{"another long password\n", "reset ann", 0, "", ""},
+		{"", "revoke-tokens ann", 0, "0", ""},
+		{"", "revoke-tokens eve", 2, "", "account.unknown"},
 		{"", "delete ann", 0, "", ""},
 		{"", "delete ann", 2, "", "account.unknown"},
 		{"", "delete chief", 11, "", "account.last-admin"},

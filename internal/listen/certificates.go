@@ -45,6 +45,7 @@ const (
 type Certificates struct {
 	cert, key string
 	own       *own // nil: the files are somebody else's
+	replaced  bool // the CA of before could not sign for all names
 	now       func() time.Time
 
 	mu      sync.Mutex
@@ -74,15 +75,24 @@ func SelfMade(dir string, names []string, now func() time.Time) (*Certificates, 
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, event.NewFault(event.ClassFailed, "listen.make", err, "path", dir)
 	}
+	if ca, err := c.own.load(CAFile, caKey); err == nil && ca != nil {
+		c.replaced = !covers(ca.Leaf, names)
+	}
 	if err := c.own.ensure(now()); err != nil {
 		return nil, err
 	}
 	return c, c.read()
 }
 
-// Config is that of a listener: TLS 1.2 or newer, with Go's choice of ciphers.
+// Replaced reports whether the server has a new CA, which clients do not trust yet: the previous one cannot sign for
+// all names.
+func (c *Certificates) Replaced() bool { return c.replaced }
+
+// Config is that of a listener: TLS 1.2 or newer, with AES-GCM, as the API servers of clusters have it.
 func (c *Certificates) Config() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, CipherSuites: []uint16{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+		tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current(), nil }}
 }
 
@@ -159,7 +169,7 @@ func same(a, b os.FileInfo) bool {
 // ensure makes what is missing, ends soon, or lacks a name.
 func (o *own) ensure(now time.Time) error {
 	ca, err := o.load(CAFile, caKey)
-	if err == nil && (ca == nil || now.After(ca.Leaf.NotAfter.Add(-renewal))) {
+	if err == nil && (ca == nil || now.After(ca.Leaf.NotAfter.Add(-renewal)) || !covers(ca.Leaf, o.names)) {
 		ca, err = o.make(CAFile, caKey, nil, now)
 	}
 	if err != nil {
@@ -234,7 +244,8 @@ func (o *own) make(cert, key string, by *tls.Certificate, now time.Time) (*tls.C
 	return o.load(cert, key)
 }
 
-// template is what a certificate says. The CA may sign for any name: it is trusted for this server alone.
+// template returns what a certificate says. The CA may sign for the names of this server alone: with its key, no other
+// site can be imitated.
 func template(names []string, ca bool, now time.Time) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
@@ -247,6 +258,7 @@ func template(names []string, ca bool, now time.Time) (*x509.Certificate, error)
 		t.Subject.CommonName = "eggo-server CA " + serial.Text(36)[:8]
 		t.NotAfter, t.IsCA, t.MaxPathLenZero = now.Add(caLife), true, true
 		t.KeyUsage, t.ExtKeyUsage = x509.KeyUsageCertSign, nil
+		constrain(t, names)
 		return t, nil
 	}
 	for _, name := range names {

@@ -30,12 +30,14 @@ type Limits struct {
 	// Stalled is how long a connection of HTTP/2 may take nothing, and may say nothing before it is asked.
 	Stalled time.Duration
 	Bytes   int64 // of a body
+	// Connections at the same time: in all, and from one address that is not of this host (0: no limit).
+	Connections, OfAddress int
 }
 
 // Usual are the limits of a server.
 func Usual() Limits {
-	return Limits{Header: 10 * time.Second, Body: 30 * time.Second, Answer: 2 * time.Minute, Idle: 2 * time.Minute,
-		Stalled: 30 * time.Second, Bytes: 4 << 20}
+	return Limits{Header: 10 * time.Second, Body: 30 * time.Second, Answer: 2 * time.Minute, Idle: 30 * time.Second,
+		Stalled: 30 * time.Second, Bytes: 4 << 20, Connections: 2048, OfAddress: 256}
 }
 
 // Server serves a handler within the limits. Its requests end with ctx.
@@ -49,17 +51,21 @@ func Server(ctx context.Context, h http.Handler, l Limits, log *slog.Logger) *ht
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		// Deadlines of an answer end its stream. A connection of HTTP/2 from which nothing is read, or whose client is
 		// no more there, ends with these: else its streams would wait for the connection for ever.
-		HTTP2: &http.HTTP2Config{WriteByteTimeout: l.Stalled, SendPingTimeout: l.Stalled, PingTimeout: l.Stalled},
+		// What a client sends before a handler reads it is held in memory, so that is little.
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: l.Stalled, SendPingTimeout: l.Stalled, PingTimeout: l.Stalled,
+			MaxConcurrentStreams: 100, MaxReadFrameSize: 32 << 10,
+			MaxReceiveBufferPerConnection: 256 << 10, MaxReceiveBufferPerStream: 128 << 10},
 	}
 }
 
-// Listen opens the address, for TLS if there are certificates.
-func Listen(ctx context.Context, address string, certs *Certificates) (net.Listener, error) {
+// Listen opens the address, for TLS if there are certificates, and for as many connections as the limits say.
+func Listen(ctx context.Context, address string, certs *Certificates, by Limits) (net.Listener, error) {
 	var c net.ListenConfig
 	l, err := c.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, event.NewFault(event.ClassUsage, "listen.address", err, "address", address)
 	}
+	l = limit(l, by)
 	if certs == nil {
 		return l, nil
 	}
@@ -81,10 +87,26 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; " +
 	"frame-ancestors 'none'"
 
+// strictFor is for how long a browser refuses this host without TLS, in seconds: 30 days, since each response renews it.
+const strictFor = "2592000"
+
+// strict reports whether a browser is to keep to TLS for a host. It then does so for all ports: not for localhost, where
+// each user has other servers, and addresses have no such rule.
+func strict(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return net.ParseIP(strings.Trim(host, "[]")) == nil && host != "localhost" && !strings.HasSuffix(host, ".localhost")
+}
+
 func headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
+		if r.TLS != nil && strict(r.Host) {
+			h.Set("Strict-Transport-Security", "max-age="+strictFor)
+		}
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "no-referrer")

@@ -51,7 +51,7 @@ func trusting(t *testing.T, dir string, now func() time.Time, versions ...uint16
 // serve gives the address of a server.
 func serve(t *testing.T, h http.Handler, l listen.Limits, certs *listen.Certificates) string {
 	t.Helper()
-	at, err := listen.Listen(t.Context(), "127.0.0.1:0", certs)
+	at, err := listen.Listen(t.Context(), "127.0.0.1:0", certs, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestACertificateIsMadeAndRenewed(t *testing.T) {
 	if err != nil || !again.Ends().Equal(ends) {
 		t.Error("a certificate that is good was made again", err)
 	}
-	if more, err := listen.SelfMade(dir, []string{"127.0.0.1", "other.example"}, c.now); err != nil ||
+	if more, err := listen.SelfMade(dir, []string{"127.0.0.1", "other.eggo.example"}, c.now); err != nil ||
 		more.Ends().Before(ends) {
 		t.Error(err)
 	}
@@ -197,7 +197,7 @@ func TestWhatCannotBeMade(t *testing.T) {
 	}
 	_, err = listen.SelfMade(dir, nil, time.Now)
 	wantCode(t, err, "listen.read")
-	_, err = listen.Listen(t.Context(), "192.0.2.1:1", nil)
+	_, err = listen.Listen(t.Context(), "192.0.2.1:1", nil, listen.Usual())
 	wantCode(t, err, "listen.address")
 	for address, want := range map[string]bool{"127.0.0.1:80": true, "[::1]:80": true, "localhost:80": true,
 		":80": false, "0.0.0.0:80": false, "192.0.2.1:80": false, "nonsense": false} {

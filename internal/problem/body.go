@@ -14,7 +14,28 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-type bodyKey struct{}
+type (
+	bodyKey    struct{}
+	decodedKey struct{}
+)
+
+// mostLocated is the largest body in which the places of errors are looked for a second time.
+const mostLocated = 64 << 10
+
+// mostErrors is how many errors of its shape a response lists. There may be one for each value of the request.
+const mostErrors = 100
+
+// Decoding gives a context a function that is called when the request is decoded and its route begins.
+func Decoding(ctx context.Context, over func()) context.Context {
+	return context.WithValue(ctx, decodedKey{}, over)
+}
+
+// decoded is called when a route has its request.
+func decoded(ctx context.Context) {
+	if over, is := ctx.Value(decodedKey{}).(func()); is {
+		over()
+	}
+}
 
 // Reading gives a context the body of its request, so that an error can say where in it something is.
 func Reading(ctx context.Context, body []byte) context.Context {
@@ -26,11 +47,16 @@ func bodyOf(ctx context.Context) []byte {
 	return body
 }
 
+// ignored is a value whose syntax is checked, and which is not decoded: that takes no memory.
+type ignored struct{}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (*ignored) UnmarshalJSON([]byte) error { return nil }
+
 // malformed says where a body is no JSON, and what to do about it; false: it is JSON.
 func malformed(body []byte) (said, next event.Msg, is bool) {
-	var any any
 	bad := new(json.SyntaxError)
-	if len(body) == 0 || !errors.As(json.Unmarshal(body, &any), &bad) {
+	if len(body) == 0 || !errors.As(json.Unmarshal(body, &ignored{}), &bad) {
 		return event.Msg{}, event.Msg{}, false
 	}
 	// The offset counts the byte that is wrong, unless it is the end that came too early.
@@ -51,17 +77,19 @@ const (
 )
 
 // Located is a transformer of huma, to be called before Transform: what it finds wrong behind a key with a dot or a
-// bracket, it says of another place. Such a body is checked again, with other keys.
+// bracket, it says of another place. Such a body is checked again, with other keys, unless it is large: that would take
+// as long as everything else that is done with it.
 func Located(all huma.Registry) huma.Transformer {
 	return func(ctx huma.Context, _ string, v any) (any, error) {
 		m, is := v.(*huma.ErrorModel)
 		op := ctx.Operation()
+		text := bodyOf(ctx.Context())
 		var body any
-		if !is || op == nil || op.RequestBody == nil || json.Unmarshal(bodyOf(ctx.Context()), &body) != nil {
+		if !is || op == nil || op.RequestBody == nil || len(text) > mostLocated || json.Unmarshal(text, &body) != nil {
 			return v, nil
 		}
 		media := op.RequestBody.Content["application/json"]
-		body, masked := withoutDots(body)
+		body, masked := withoutDots(strings.NewReplacer(".", dot, "[", bracket), body)
 		if !masked || media == nil || media.Schema == nil {
 			return v, nil
 		}
@@ -89,21 +117,21 @@ func Located(all huma.Registry) huma.Transformer {
 }
 
 // withoutDots is a value with other keys in place of those that have a dot or a bracket; false: none has.
-func withoutDots(v any) (any, bool) {
+func withoutDots(by *strings.Replacer, v any) (any, bool) {
 	masked := false
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			name := strings.NewReplacer(".", dot, "[", bracket).Replace(key)
-			value, in := withoutDots(value)
+			name := by.Replace(key)
+			value, in := withoutDots(by, value)
 			out[name], masked = value, masked || in || name != key
 		}
 		return out, masked
 	case []any:
 		out := make([]any, len(v))
 		for i, value := range v {
-			value, in := withoutDots(value)
+			value, in := withoutDots(by, value)
 			out[i], masked = value, masked || in
 		}
 		return out, masked

@@ -144,14 +144,17 @@ func Status(f *event.Fault) int {
 func statuses() map[string]int {
 	return map[string]int{
 		"access.unauthenticated": http.StatusUnauthorized,
+		"api.bodies":             http.StatusTooManyRequests,
 		"api.body":               http.StatusBadRequest,
 		"api.busy":               http.StatusTooManyRequests,
+		"api.values":             http.StatusRequestEntityTooLarge,
 		"api.websocket":          http.StatusBadRequest,
 		"control.gone":           http.StatusConflict,
 		"control.not-asked":      http.StatusConflict,
 		"account.ended":          http.StatusUnauthorized,
 		"account.locked":         http.StatusTooManyRequests,
 		"account.login":          http.StatusUnauthorized,
+		"account.refused":        http.StatusTooManyRequests,
 		"account.stale":          http.StatusUnauthorized,
 		"account.token":          http.StatusUnauthorized,
 		"account.unknown":        http.StatusNotFound,
@@ -214,6 +217,7 @@ func Printer(accept string) *i18n.Printer {
 // Handler has the errors of a route said as problems, in the language of its request.
 func Handler[I, O any](do func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
 	return func(ctx context.Context, in *I) (*O, error) {
+		decoded(ctx)
 		out, err := do(ctx, in)
 		if err != nil {
 			return nil, Of(From(ctx), err)
@@ -244,7 +248,7 @@ func Transform(ctx huma.Context, _ string, v any) (any, error) {
 	out := of(p, event.NewFault(event.ClassUsage, code, nil, "why", why))
 	out.Status, out.Title = m.Status, http.StatusText(m.Status)
 	said, next, torn := malformed(bodyOf(ctx.Context()))
-	for _, e := range m.Errors {
+	for _, e := range m.Errors[:min(len(m.Errors), mostErrors)] {
 		switch {
 		case e == nil:
 		case torn && e.Location == "body":

@@ -245,7 +245,7 @@ func (g *guarded) documented() map[string]operationOfDocument {
 
 // refusal says whether an answer is one of rights.
 func refusal(code string) bool {
-	return slices.Contains([]string{"access.unauthenticated", "access.denied", "access.machine",
+	return slices.Contains([]string{"access.unauthenticated", "access.bundle", "access.denied", "access.machine",
 		"account.session-only", "account.token-self", "manager.unknown"}, code)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
 )
@@ -87,6 +88,26 @@ func TestWhatOperatorsMayNot(t *testing.T) {
 	s.world.Newest("one").Finish(nil)
 	s.reach("Running", func() bool { v, _ := s.m.Cluster("one"); return v.Operation == nil })
 	s.want(s.call("otto", "POST", "/api/v1/clusters/one/upgrade", `{"bundles":["`+here+`"]}`), 202, "")
+}
+
+// A bundle outside of the server's directory needs an administrator of all clusters. One of a single cluster gets the
+// same answer for each path, whether there is a file or not, and whatever is in it.
+func TestPathsOfBundlesSayNothing(t *testing.T) {
+	s := begin(t)
+	s.running()
+	s.rights.roles["carl"], s.rights.only["carl"] = access.Admin, "one"
+	said := map[string]bool{}
+	for _, path := range []string{"/etc/shadow", "/etc/hostname", "/nothing/there", "/etc", "/dev/zero", "/",
+		s.bundles + "/../x.tar.gz", s.bundles + "/below/x.tar.gz"} {
+		a := s.want(s.call("carl", "POST", "/api/v1/clusters/one/upgrade", `{"bundles":["`+path+`"]}`), 403,
+			"access.bundle")
+		said[a.text] = true
+	}
+	if len(said) != 1 {
+		t.Errorf("%q", said)
+	}
+	s.want(s.call("carl", "POST", "/api/v1/clusters/one/upgrade", `{"allow_unsigned":true,"bundles":["`+s.bundles+
+		`/x.tar.gz"]}`), 202, "")
 }
 
 // Everything that is asked for is written down with what it is about, also what is refused.

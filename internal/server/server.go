@@ -77,6 +77,7 @@ func New(o Options) http.Handler {
 	if o.More != nil {
 		o.More(api)
 	}
+	bodies := newBodies(mux, api.OpenAPI())
 	document(api.OpenAPI())
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
@@ -94,9 +95,9 @@ func New(o Options) http.Handler {
 		mux.Handle("/", unknown)
 	} else {
 		mux.Handle("/api/", unknown)
-		mux.Handle("/", o.Page(mux))
+		mux.Handle("/", o.Page(bodies.decoding(mux)))
 	}
-	return speaking(o.Access.Identify(bodies(s.replies.once(rooted(mux, unknown)))))
+	return speaking(o.Access.Identify(bodies.read(s.replies.once(bodies.decoding(rooted(mux, unknown))))))
 }
 
 // methods are those that a path of the API can be sent with.
@@ -169,9 +170,6 @@ func add[I, O any](
 	about ...func(*I) (cluster, target string),
 ) {
 	recorded := r.Method != http.MethodGet || r.may == access.Administer // who reads a secret is written down, too
-	if r.Method != http.MethodGet {
-		r.MaxBodyBytes, r.BodyReadTimeout = maxBody, readIn
-	}
 	r.Path = Prefix + r.Path
 	r.Errors = append(r.Errors, http.StatusUnauthorized, http.StatusForbidden)
 	r.Middlewares = append(r.Middlewares, problem.Guard(func(ctx huma.Context) error {
@@ -238,17 +236,27 @@ func (s *Server) privileged(ctx context.Context, cluster string) error {
 // acceptNew is what RunOptions say so that unknown host keys are accepted.
 const acceptNew = "accept-new"
 
-// trusted refuses who is no administrator and asks for more than an operator may: bundles without a signature, bundles
-// from elsewhere, unknown host keys, and fewer backups than the server's plan keeps.
+// trusted refuses who is no administrator and asks for more than an operator may: bundles without a signature, unknown
+// host keys, and fewer backups than the server's plan keeps. Bundles from elsewhere need an administrator of all
+// clusters: what is said of such a path would tell others which files this host has, and what is in them.
 func (s *Server) trusted(ctx context.Context, cluster string, p runs.Parameters) error {
 	fewer := p.Keep > 0 && (s.Keep == 0 || p.Keep < s.Keep)
 	elsewhere := slices.ContainsFunc(p.Bundles, func(b string) bool {
 		return filepath.Dir(filepath.Clean(b)) != filepath.Clean(s.Bundles)
 	})
 	if p.Unsigned || p.HostKeys == acceptNew || fewer || elsewhere {
-		return s.privileged(ctx, cluster)
+		if err := s.privileged(ctx, cluster); err != nil {
+			return err
+		}
 	}
-	return nil
+	if !elsewhere {
+		return nil
+	}
+	_, err := access.Check(ctx, s.Access, access.Administer, "")
+	if err != nil && event.AsFault(err).Code == "access.denied" {
+		return event.NewFault(event.ClassAuth, "access.bundle", nil, "dir", s.Bundles)
+	}
+	return err
 }
 
 // findings are what is wrong with a request, as an error.

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/problem"
+)
+
+// How much of bodies is held at the same time: of all users and of one, and of requests without credentials, of all and
+// of those of one address. A decoded body takes many times its size, so few large ones are decoded at once.
+const (
+	budgetOfAll         = 32 << 20
+	budgetOfUser        = 8 << 20
+	openBudget          = 2 << 20
+	openBudgetOfAddress = 256 << 10
+	bodiesAgain         = 5 // seconds, until it is worth another try
+
+	decodedAtOnce = 2
+	largeBody     = 64 << 10
+)
+
+// What a body may hold. A thousand nodes, each with its labels, taints and host keys, are less than that, and what is
+// refused is neither decoded nor validated: each value would take memory, and might be an error of its own.
+const (
+	mostValues = 100_000
+	mostDepth  = 32
+)
+
+// budget counts bytes that are held.
+type budget struct {
+	all, own int64 // the most, together and for one sender
+
+	mu   sync.Mutex
+	held int64
+	of   map[string]int64 // by sender
+}
+
+func newBudget(all, own int64) *budget { return &budget{all: all, own: own, of: map[string]int64{}} }
+
+// take accounts for some bytes of a sender until free is called, or refuses them: a queue would hold connections.
+func (b *budget) take(sender string, n int64) (free func(), err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held+n > b.all || b.of[sender]+n > b.own {
+		return nil, event.NewFault(event.ClassLocked, "api.bodies", nil, "seconds", strconv.Itoa(bodiesAgain))
+	}
+	b.held += n
+	b.of[sender] += n
+	return sync.OnceFunc(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.held -= n
+		if b.of[sender] -= n; b.of[sender] <= 0 {
+			delete(b.of, sender)
+		}
+	}), nil
+}
+
+// bounded refuses a body with more values, or deeper ones, than a request can have. It reads it once, and keeps
+// nothing.
+func bounded(text []byte) error {
+	values, depth, quoted := 1, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			values++
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case c == ',':
+			values++
+		}
+		if values > mostValues || depth > mostDepth {
+			return event.NewFault(event.ClassUsage, "api.values", nil, "values", strconv.Itoa(mostValues),
+				"depth", strconv.Itoa(mostDepth))
+		}
+	}
+	return nil
+}
+
+// decoding wraps the API: few large bodies are decoded at the same time, and the others wait for their turn. It ends
+// where the route has its request (problem.Handler), which may take long to answer it.
+func (b *bodies) decoding(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength <= largeBody || !strings.HasPrefix(r.URL.Path, "/api/") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case b.turns <- struct{}{}:
+		case <-r.Context().Done():
+			return
+		}
+		over := sync.OnceFunc(func() { <-b.turns })
+		defer over()
+		next.ServeHTTP(w, r.WithContext(problem.Decoding(r.Context(), over)))
+	})
+}
