@@ -95,3 +95,15 @@ func parseHop(s string) (Bastion, bool) {
 func (b Bastion) Login(user string) string {
 	return cmp.Or(b.User, user) + "@" + net.JoinHostPort(b.Host, strconv.Itoa(cmp.Or(b.Port, 22)))
 }
+
+// Hops reads a way through bastions as ssh -J has it: user@host:port, several with commas between.
+func Hops(text string) (out []Bastion, ok bool) {
+	for hop := range strings.SplitSeq(text, ",") {
+		b, ok := parseHop(strings.TrimSpace(hop))
+		if !ok {
+			return nil, false
+		}
+		out = append(out, b)
+	}
+	return out, true
+}

@@ -157,3 +157,6 @@ var weakPasswords = []string{"123456", "12345678", "password", "root", "admin", 
 
 // isWeak says whether the password is guessed at once.
 func isWeak(p string) bool { return len(p) < 6 || slices.Contains(weakPasswords, strings.ToLower(p)) }
+
+// IsHostName reports whether a machine of a deploy.yaml may have the name.
+func IsHostName(name string) bool { return ruleHostName.ok(name) }

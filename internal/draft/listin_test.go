@@ -29,3 +29,21 @@ func TestADeployYamlIsNoList(t *testing.T) {
 		}
 	}
 }
+
+// A file of which no line is a machine is rejected once, for the reason of its first line.
+func TestAFileOfWhichAllLinesAreWrong(t *testing.T) {
+	t.Parallel()
+	l, is := ListIn([]byte("# mine\n10.0.0.300 web\nno such thing\nat all here\n"))
+	if !is || len(l.Rejected) != 1 || l.Rejected[0].Why.Key != "machines.octet" || l.Rejected[0].Line != 2 ||
+		l.Rejected[0].Text != "10.0.0.300 web\nno such thing\nat all here" {
+		t.Errorf("a list: %t, rejected %+v", is, l.Rejected)
+	}
+	told := Told(l)
+	if len(told) != 1 || told[0].Key != "machines.all-wrong" || told[0].Args["count"] != "3" ||
+		told[0].Args["line"] != "2" {
+		t.Errorf("told %+v", told)
+	}
+	if _, is := ListIn([]byte("# nothing\n\n")); is {
+		t.Error("an empty file is a list")
+	}
+}

@@ -38,11 +38,77 @@ func addLogins(d *config.Draft, list []machines.Entry, first bool) {
 			}
 		}
 	}
+	addBastions(d, list, first)
+}
+
+// addBastions takes the bastions that were said of machines, in the same way.
+func addBastions(d *config.Draft, list []machines.Entry, first bool) {
+	same := first && len(list) > 0 && len(list[0].Bastions) > 0 && d.Values["eggo.bastion"] == ""
+	for _, e := range list {
+		same = same && slices.Equal(e.Bastions, list[0].Bastions)
+	}
+	if same {
+		d.Values["eggo.bastion"] = hopsValue(list[0].Bastions)
+		return
+	}
+	for _, e := range list {
+		if len(e.Bastions) == 0 || hopsValue(e.Bastions) == d.Values["eggo.bastion"] {
+			continue
+		}
+		var doc yaml.Node
+		if err := yaml.Unmarshal([]byte(hopsValue(e.Bastions)), &doc); err == nil && len(doc.Content) == 1 {
+			setLogin(d, nameOf(d, e), "bastion", doc.Content[0])
+		}
+	}
+}
+
+// hopsValue are bastions as a value of deploy.yaml: as for ssh -J, or a list of maps if one has its own key.
+func hopsValue(list []config.Bastion) string {
+	if !slices.ContainsFunc(list, func(b config.Bastion) bool { return b.PrivateKeyPath != "" }) {
+		text, _ := json.Marshal(machines.HopsText(list)) // which is YAML
+		return string(text)
+	}
+	return hopsList(list)
+}
+
+// hopsList are bastions as a list of maps.
+func hopsList(list []config.Bastion) string {
+	var out []map[string]any
+	for _, b := range list {
+		hop := map[string]any{"host": b.Host, "port": b.Port}
+		for key, value := range map[string]string{"user": b.User, "private-key-path": b.PrivateKeyPath,
+			"password": b.Password, "password-from": b.PasswordFrom} {
+			if value != "" {
+				hop[key] = value
+			}
+		}
+		out = append(out, hop)
+	}
+	text, err := json.Marshal(out) // which is YAML
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// WithoutBastions takes the bastions off machines that join a cluster: its deploy.yaml says how nodes are reached.
+func WithoutBastions(l machines.List) machines.List {
+	l.Entries, l.Notes = slices.Clone(l.Entries), slices.Clone(l.Notes)
+	var ways []string
+	for i, e := range l.Entries {
+		if way := machines.HopsText(e.Bastions); way != "" && !slices.Contains(ways, way) {
+			ways = append(ways, way)
+			l.Notes = append(l.Notes, event.M("machines.bastion-dropped", "bastion", way))
+		}
+		l.Entries[i].Bastions = nil
+	}
+	return l
 }
 
 // OneLogin rejects machines that are to join a cluster with a login of their own: a node has one only by the cluster's
 // deploy.yaml.
 func OneLogin(d config.Draft, l machines.List) machines.List {
+	l = WithoutBastions(l)
 	entries := l.Entries
 	l.Entries = nil
 	for _, e := range entries {
@@ -101,6 +167,12 @@ func writeLogins(d *config.Draft, m *yaml.Node) {
 
 // SetLogin sets a value of the login of one machine. A text of eggo.machines that is no map stays as it was typed.
 func SetLogin(d *config.Draft, name, key, value string) {
+	var n yaml.Node
+	n.SetString(value)
+	setLogin(d, name, key, &n)
+}
+
+func setLogin(d *config.Draft, name, key string, value *yaml.Node) {
 	var doc yaml.Node
 	if text := d.Values["eggo.machines"]; text != "" {
 		if yaml.Unmarshal([]byte(text), &doc) != nil || len(doc.Content) != 1 ||
@@ -116,7 +188,7 @@ func SetLogin(d *config.Draft, name, key, value string) {
 	if of.Kind != yaml.MappingNode {
 		return
 	}
-	entryOf(of, key, func() *yaml.Node { return &yaml.Node{} }).SetString(value)
+	*entryOf(of, key, func() *yaml.Node { return &yaml.Node{} }) = *value
 	writeLogins(d, doc.Content[0])
 }
 
@@ -143,24 +215,15 @@ func AskBastion(d *config.Draft, user, who string) bool {
 	if c == nil {
 		return false
 	}
-	list, known := []map[string]any{}, false
-	for _, b := range c.Eggo.Bastions {
-		hop := map[string]any{"host": b.Host, "port": b.Port}
-		for key, value := range map[string]string{"user": b.User, "private-key-path": b.PrivateKeyPath,
-			"password": b.Password, "password-from": b.PasswordFrom} {
-			if value != "" {
-				hop[key] = value
-			}
-		}
+	known := false
+	for i := range c.Eggo.Bastions {
+		b := &c.Eggo.Bastions[i]
 		if own := b.Login(user); own == who || own == who+":22" {
-			known, hop["password-from"] = true, "prompt"
+			known, b.PasswordFrom = true, "prompt"
 		}
-		list = append(list, hop)
 	}
-	text, err := json.Marshal(list) // which is YAML
-	if !known || err != nil {
-		return false
+	if known {
+		d.Values["eggo.bastion"] = hopsList(c.Eggo.Bastions)
 	}
-	d.Values["eggo.bastion"] = string(text)
-	return true
+	return known
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/machines"
 )
 
 // The password of a bastion is asked for in deploy.yaml, whichever way the bastion is written; the others stay.
@@ -26,6 +27,38 @@ func TestAPasswordOfABastionIsAskedFor(t *testing.T) {
 		}
 		if !strings.Contains(d.Values["eggo.bastion"], c.want) {
 			t.Errorf("no %s in %s", c.want, d.Values)
+		}
+	}
+}
+
+// Bastions of a list that all machines have become the cluster's; others are those of their machines. None is taken for
+// machines that join.
+func TestBastionsOfAList(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct{ all, own string }{
+		"a 10.0.0.1 bastion=ops@b:2222\nc 10.0.0.2 bastion=ops@b:2222": {`"ops@b:2222"`, ""},
+		"a 10.0.0.1 bastion=b bastion-key=~/.ssh/b": {
+			`[{"host":"b","port":22,"private-key-path":"~/.ssh/b"}]`, ""},
+		"a 10.0.0.1 bastion=b\nc 10.0.0.2": {"", `a: {bastion: "b"}`},
+		"a 10.0.0.1 bastion=b bastion-key=/k\nc 10.0.0.2 bastion=d": {"",
+			`a: {bastion: [{"host": "b", "port": 22, "private-key-path": "/k"}]}` + "\nc: {bastion: \"d\"}"},
+	} {
+		d := config.Draft{Values: map[string]string{}}
+		l := machines.Read(text)
+		AddMachines(&d, l.Entries, nil)
+		if d.Values["eggo.bastion"] != want.all || d.Values["eggo.machines"] != want.own {
+			t.Errorf("%s\nall %s\nown %s", text, d.Values["eggo.bastion"], d.Values["eggo.machines"])
+		}
+		for _, key := range []string{"eggo.bastion", "eggo.machines"} {
+			if bad, is := config.CheckValue(key, d.Values[key]); is && bad.Code != "config.machine-unknown" {
+				t.Errorf("%s: %+v", d.Values[key], bad)
+			}
+		}
+		l = WithoutBastions(l)
+		d = config.Draft{Values: map[string]string{}}
+		AddMachines(&d, l.Entries, nil)
+		if len(l.Notes) == 0 || l.Notes[0].Key != "machines.bastion-dropped" || d.Values["eggo.bastion"] != "" {
+			t.Errorf("%s: %v", text, l.Notes)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"net"
 	"regexp"
 	"slices"
@@ -26,31 +27,56 @@ var ofConfig = regexp.MustCompile(`(?m)^["']?(cluster-id|masters|username|privat
 // IsConfig says whether a text is meant as a deploy.yaml, whatever is wrong with it.
 func IsConfig(text string) bool { return ofConfig.MatchString(text) }
 
-// ListIn reads a file or a text that was pasted as a list of machines; ok is false for a deploy.yaml and what is none.
+// ListIn reads a file or a text that was pasted as a list of machines; ok is false for a deploy.yaml, and where nothing
+// is said. A text of which no line is a machine is any text: it is rejected as a whole, for the reason of the first
+// line.
 func ListIn(data []byte) (l machines.List, ok bool) {
 	text := string(data)
 	if IsConfig(text) {
 		return l, false
 	}
 	l = machines.Read(text)
-	if l.Format != machines.Lines {
-		return l, true
+	if n := len(l.Rejected); n > 1 && len(l.Entries) == 0 && l.Format == machines.Lines {
+		first := l.Rejected[0]
+		l.Rejected = []machines.Rejected{{Line: first.Line, Text: l.Rest(), Why: first.Why}}
+		l.Notes = append(l.Notes, event.M("machines.all-wrong", "count", strconv.Itoa(n),
+			"line", strconv.Itoa(first.Line)))
 	}
-	// words alone may be any text
-	return l, slices.ContainsFunc(l.Entries, func(e machines.Entry) bool { return e.IP != "" || len(e.Roles) > 0 })
+	return l, l.Format != machines.Lines || len(l.Entries)+len(l.Rejected) > 0
 }
 
 // Told is what a person should know of a list that was taken: addresses of host names, machines that were skipped,
-// passwords that were not taken.
+// bastions, passwords that were not taken.
 func Told(l machines.List) (out []event.Msg) {
 	for _, e := range l.Entries {
 		if e.Host != "" && e.IP != "" && len(out) < 5 {
 			out = append(out, event.M("machines.found", "host", e.Host, "ip", e.IP))
 		}
 	}
-	if n := len(l.Skipped); n > 0 {
-		out = append(out, event.M("machines.skipped", "count", strconv.Itoa(n), "name", l.Skipped[0].Why.Args["name"]))
+	for _, x := range []struct{ why, arg, told string }{{"machines.no-role", "name", "machines.skipped"},
+		{"machines.no-machine", "ip", "machines.skipped-address"}} {
+		n, first := 0, ""
+		for _, s := range l.Skipped {
+			if s.Why.Key == x.why {
+				n, first = n+1, cmp.Or(first, s.Why.Args[x.arg])
+			}
+		}
+		if n > 0 {
+			out = append(out, event.M(x.told, "count", strconv.Itoa(n), "name", first))
+		}
 	}
+	counts, ways := map[string]int{}, []string{}
+	for _, e := range l.Entries {
+		if way := machines.HopsText(e.Bastions); way != "" {
+			if counts[way]++; counts[way] == 1 {
+				ways = append(ways, way)
+			}
+		}
+	}
+	for _, way := range ways {
+		out = append(out, event.M("machines.bastion", "count", strconv.Itoa(counts[way]), "bastion", way))
+	}
+	out = append(out, l.Notes...)
 	if l.Secrets > 0 {
 		out = append(out, event.M("machines.secrets", "count", strconv.Itoa(l.Secrets)))
 	}

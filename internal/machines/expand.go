@@ -11,12 +11,12 @@ import (
 
 var (
 	brackets  = regexp.MustCompile(`\[([^\[\]]*)\]`)
-	rangeItem = regexp.MustCompile(`\A([0-9]{1,9}|[a-zA-Z])(?:[-:]([0-9]{1,9}|[a-zA-Z]))?\z`)
-	lastBytes = regexp.MustCompile(`\A((?:[0-9]{1,3}\.){3})([0-9]{1,3})-((?:[0-9]{1,3}\.){3})?([0-9]{1,3})\z`)
+	rangeItem = regexp.MustCompile(`\A([0-9]{1,9}|[a-zA-Z])(?:[-:~]([0-9]{1,9}|[a-zA-Z])(?::([0-9]{1,4}))?)?\z`)
+	lastBytes = regexp.MustCompile(`\A((?:[0-9]{1,3}\.){3})([0-9]{1,3})[-~]((?:[0-9]{1,3}\.){3})?([0-9]{1,3})\z`)
 )
 
 // expand is what a word with ranges stands for: node[1,3,5-9], www[01:12], 10.0.0.[11-13], 10.0.0.11-13,
-// 10.0.0.11-10.0.0.13. A word without one stands for itself.
+// 10.0.0.11-10.0.0.13, and in steps as Ansible has them: node[1:9:2]. A word without one stands for itself.
 func expand(word string) ([]string, *event.Msg) {
 	if m := lastBytes.FindStringSubmatch(word); m != nil {
 		if m[3] != "" && m[3] != m[1] {
@@ -75,7 +75,16 @@ func itemsOf(text string) (out []string, why *event.Msg) {
 		if why != nil {
 			return nil, why
 		}
-		out = append(out, run...)
+		step := 1
+		if m[3] != "" {
+			step, _ = strconv.Atoi(m[3]) // digits
+		}
+		if step == 0 {
+			return nil, because("machines.range", "word", "["+text+"]", "part", part)
+		}
+		for i := 0; i < len(run); i += step {
+			out = append(out, run[i])
+		}
 	}
 	return out, nil
 }

@@ -90,32 +90,71 @@ func (v *inventory) list(out List) List {
 		_, is := RoleOf(name)
 		rolesSaid = rolesSaid || is
 	}
+	hops, gate := v.bastion(rolesSaid)
 	for _, name := range v.order {
 		m := v.hosts[name]
-		vars := map[string]string{}
-		var roles []bundle.Role
-		for _, g := range v.above(name) {
-			if v.groups[g] != nil {
-				maps.Copy(vars, v.groups[g].vars)
-			}
-			if r, is := RoleOf(g); is {
-				roles = with(roles, r)
-			}
-		}
-		maps.Copy(vars, m.vars)
-		if rolesSaid && len(roles) == 0 {
+		vars, roles, arch := v.known(name)
+		switch {
+		case name == gate:
+			continue
+		case strings.HasPrefix(vars["ansible_connection"], "local"):
+			out.Skipped = append(out.Skipped, Rejected{Line: m.at, Why: *because("machines.no-machine", "ip", name)})
+			continue
+		case rolesSaid && len(roles) == 0:
 			out.Skipped = append(out.Skipped, Rejected{Line: m.at, Why: *because("machines.no-role", "name", name)})
 			continue
 		}
-		l := &line{at: m.at, e: Entry{Machine: config.Machine{Roles: inOrder(roles)}}}
-		l.inventoried(name, vars)
+		l := &line{at: m.at, e: Entry{Machine: config.Machine{Roles: inOrder(roles), Arch: arch}}}
+		if l.inventoried(name, vars) {
+			out.dropJump(name)
+		}
+		l.through(hops)
 		out.add(l)
 	}
 	return out
 }
 
-// inventoried takes a name and the variables that hold for it.
-func (l *line) inventoried(name string, vars map[string]string) {
+// known is what the groups of a machine and the machine itself say of it.
+func (v *inventory) known(name string) (vars map[string]string, roles []bundle.Role, arch string) {
+	vars = map[string]string{}
+	for _, g := range v.above(name) {
+		if v.groups[g] != nil {
+			maps.Copy(vars, v.groups[g].vars)
+		}
+		if r, is := RoleOf(g); is {
+			roles = with(roles, r)
+		}
+		if a, is := ArchOf(g); is {
+			arch = a
+		}
+	}
+	maps.Copy(vars, v.hosts[name].vars)
+	return vars, roles, arch
+}
+
+// bastion is the host that Kubespray reaches the others through: one without a role that is called bastion, or is in
+// the group of that name.
+func (v *inventory) bastion(rolesSaid bool) (hops []config.Bastion, gate string) {
+	for _, name := range v.order {
+		g := v.groups["bastion"]
+		if name != "bastion" && (g == nil || !slices.Contains(g.hosts, name)) {
+			continue
+		}
+		vars, roles, _ := v.known(name)
+		if !rolesSaid || len(roles) > 0 {
+			continue
+		}
+		var l line
+		l.inventoried(name, vars)
+		if b, ok := l.addressOfHop(); ok {
+			return []config.Bastion{b}, name
+		}
+	}
+	return nil, ""
+}
+
+// inventoried takes a name and the variables that hold for it. dropped: its way through other hosts is not understood.
+func (l *line) inventoried(name string, vars map[string]string) (dropped bool) {
 	t := targetOf(name)
 	where := ""
 	for _, key := range []string{"ansible_host", "ansible_ssh_host", "ip", "access_ip"} {
@@ -125,6 +164,7 @@ func (l *line) inventoried(name string, vars map[string]string) {
 	}
 	if where == "" {
 		l.set("host", name, name)
+		l.set("name", vars[nameVar], name)
 	} else {
 		l.set("host", where, where)
 		if all, _ := addresses([]string{t.host}); !all {
@@ -139,16 +179,28 @@ func (l *line) inventoried(name string, vars map[string]string) {
 		column := columnOf(key)
 		_, known := ArchOf(value)
 		switch {
+		case sshArgs.MatchString(key):
+			j, not := jumpIn(value)
+			if not || strings.Contains(value, "{{") && strings.Contains(strings.ToLower(value), "proxy") {
+				dropped = true
+				continue
+			}
+			l.takeJump(j)
 		case strings.Contains(value, "{{"): // a template, which only Ansible can fill
+		case strings.HasPrefix(columnOf(strings.TrimPrefix(key, "ansible_")), "bastion"):
+			l.set(columnOf(strings.TrimPrefix(key, "ansible_")), value, key+"="+value)
 		case column == "arch" && known,
 			strings.HasPrefix(key, "ansible_") && slices.Contains([]string{"port", "user", "key", "secret"}, column):
 			l.set(column, value, key+"="+value)
 		}
 	}
+	return dropped
 }
 
 var (
-	section  = regexp.MustCompile(`\A\[([^\[\]:\s]+)(?::(vars|children|hosts))?\]\s*(?:[#;].*)?\z`)
+	template = regexp.MustCompile(`\{\{[^{}]*\}\}`) // what only Ansible can fill in
+	sshArgs  = regexp.MustCompile(`\Aansible_ssh_(?:common_|extra_)?args\z`)
+	section  = regexp.MustCompile(`\A\[([^\[\]:\s,"'{}@/]+)(?::(vars|children|hosts))?\]\s*(?:[#;].*)?\z`)
 	variable = regexp.MustCompile(`\A([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)\z`)
 )
 
@@ -180,10 +232,11 @@ func readINI(lines []string) List {
 			v.group(strings.Fields(text)[0])
 		case "vars":
 			if m := variable.FindStringSubmatch(text); m != nil {
-				v.group(name).vars[m[1]] = strings.Trim(m[2], `"'`)
+				v.group(name).vars[m[1]] = unquoted(m[2])
 			}
 		default:
-			list := append(words(text, " \t"), "")
+			text = withoutBullet(text)
+			list := append(words(template.ReplaceAllString(text, "{{}}"), " \t"), "")
 			names, why := namesOf(list[0])
 			if why != nil {
 				clean, _ := withoutSecrets(text)
@@ -191,13 +244,21 @@ func readINI(lines []string) List {
 				continue
 			}
 			vars := map[string]string{}
+			var extra []string
 			for _, w := range list[1:] {
 				if strings.HasPrefix(w, "#") {
 					break
 				}
 				if key, value, is := strings.Cut(w, "="); is {
 					vars[key] = value
+				} else if w != "" {
+					extra = append(extra, w)
 				}
+			}
+			if why := settle(names, vars, extra); why != nil {
+				clean, _ := withoutSecrets(text)
+				out.Rejected = append(out.Rejected, Rejected{Line: i + 1, Text: clean, Why: *why})
+				continue
 			}
 			for _, n := range names {
 				v.host(name, n, i+1, vars)
@@ -205,6 +266,36 @@ func readINI(lines []string) List {
 		}
 	}
 	return v.list(out)
+}
+
+// unquoted is a value without the quotes around it.
+func unquoted(s string) string {
+	if s = strings.TrimSpace(s); len(s) > 1 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// nameVar is a variable for the name of a host that is listed by its address.
+const nameVar = "eggo name"
+
+// settle takes words of a host that Ansible does not know, as people write them below its groups: the address of a
+// name, the name of an address.
+func settle(names []string, vars map[string]string, extra []string) *event.Msg {
+	if len(extra) == 0 {
+		return nil
+	}
+	_, role := RoleOf(extra[0])
+	switch {
+	case len(extra) > 1 || len(names) != 1 || role:
+	case isAddress(extra[0]) && !isAddress(names[0]) && vars["ansible_host"] == "":
+		vars["ansible_host"] = extra[0]
+		return nil
+	case isAddress(names[0]) && config.IsHostName(strings.ToLower(extra[0])):
+		vars[nameVar] = extra[0]
+		return nil
+	}
+	return because("machines.ini-word", "word", extra[len(extra)-1])
 }
 
 // namesOf are the names that a pattern of an inventory stands for: www[01:12].example.com, with a port or without.

@@ -1,18 +1,22 @@
 package machines
 
 import (
+	"cmp"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // readLines reads machines a line each: address, name, roles, port, architecture in any order, with blanks, commas or
-// semicolons between, as people keep them in spreadsheets, notes and /etc/hosts. A word that is nothing else is the
+// semicolons between, as people keep them in spreadsheets and notes. Signs and numbers of lists before them are none of
+// their words. A word that is nothing else is the
 // name where it stands before the address, or is said to be (name=…), or where several lines have one behind their
 // address, each its own: anywhere else it may as well be a role that was mistyped, and the line is not understood.
 // Where a line has no address, the word is a host name. A line of nothing but addresses is a machine for each.
@@ -20,9 +24,8 @@ func readLines(text []string) List {
 	out := List{Format: Lines}
 	var lines []*line
 	header, pairs := false, columnsOfAddresses(text)
-	for i, raw := range text {
-		raw = strings.TrimSpace(strings.TrimPrefix(narrow(raw), "- "))
-		if raw == "" || strings.HasPrefix(raw, "#") {
+	for i, raw := range withoutNumbers(text) {
+		if isEmpty(raw) {
 			continue
 		}
 		if len(lines) == 0 && !header && isHeader(raw) {
@@ -43,43 +46,6 @@ func readLines(text []string) List {
 		out.take(l, named)
 	}
 	return out
-}
-
-// apart are the machines of a line as lines: its words, when all are addresses; else the line.
-func apart(text string, pairs bool) []string {
-	if list := addressesOf(text); len(list) > 2 || len(list) == 2 && !pairs {
-		return list
-	}
-	return []string{text}
-}
-
-// columnsOfAddresses says whether several lines have two addresses each, which may as well be two of one machine.
-func columnsOfAddresses(text []string) bool {
-	n := 0
-	for _, raw := range text[:min(len(text), Most)] {
-		if len(addressesOf(narrow(raw))) == 2 {
-			n++
-		}
-	}
-	return n > 1
-}
-
-// addressesOf are the words before a remark, if there are several and all are addresses; else nil.
-func addressesOf(text string) []string {
-	list := words(text, separators)
-	if i := slices.IndexFunc(list, func(w string) bool { return strings.HasPrefix(w, "#") }); i >= 0 {
-		list = list[:i]
-	}
-	if len(list) < 2 {
-		return nil
-	}
-	for _, w := range list {
-		hosts, why := expand(targetOf(w).host)
-		if all, _ := addresses(hosts); why != nil || !all {
-			return nil
-		}
-	}
-	return list
 }
 
 // take settles a machine.
@@ -106,7 +72,7 @@ func (l *List) takeNamed(m *line) { l.take(m, true) }
 func ownNames(lines []*line) bool {
 	seen := map[string]bool{}
 	for _, l := range lines {
-		if l.after == "" {
+		if l.after == "" || l.alias {
 			continue
 		}
 		if seen[l.after] {
@@ -117,79 +83,42 @@ func ownNames(lines []*line) bool {
 	return len(seen) > 1
 }
 
-// isHeader says whether a line names columns.
-func isHeader(text string) bool {
-	words, known := words(text, separators), 0
-	for _, w := range words {
-		if columnOf(w) != "" {
-			known++
-		}
-	}
-	return len(words) > 0 && known == len(words) && (known > 1 || columnOf(words[0]) == "host")
-}
-
-// separators stand between words; the last are those of a Chinese input method, of which one has two widths.
-const separators = " \t,;|、､，；"
-
 // line is a line of machines as far as it was read.
 type line struct {
 	at     int
 	text   string   // without passwords
 	said   []string // what was said of the machine, if not in a line of words
 	e      Entry
-	ips    []string   // addresses
-	hosts  []string   // host names, if there is no address
-	names  []string   // of as many machines
-	after  string     // a word behind the address that nobody knows
-	free   []string   // words that nobody knows while there is no address
+	ips    []string // addresses
+	hosts  []string // host names, if there is no address
+	names  []string // of as many machines
+	after  string   // a word behind the address that is not known
+	others []string // more of them
+	alias  bool     // after is a name for sure: the short one of two
+	asRole []string // words that were taken as roles
+	jump   jump
+	free   []string   // words that are not known while there is no address
 	secret bool       // a password stood there
 	why    *event.Msg // it is not understood
-}
-
-// words splits a line at separators; what stands between brackets or quotes stays together.
-func words(text, separators string) (out []string) {
-	var w strings.Builder
-	depth, quote := 0, rune(0)
-	for i, r := range text {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-			continue
-		case quote != 0:
-		case (r == '"' || r == '\'') && strings.ContainsRune(text[i+1:], r):
-			quote = r
-			continue
-		case r == '[':
-			depth++
-		case r == ']':
-			depth--
-		case depth <= 0 && strings.ContainsRune(separators, r):
-			if w.Len() > 0 {
-				out = append(out, w.String())
-			}
-			w.Reset()
-			continue
-		}
-		w.WriteRune(r)
-	}
-	if w.Len() > 0 {
-		out = append(out, w.String())
-	}
-	return out
 }
 
 func readLine(text string) *line {
 	text, secrets := withoutSecrets(text)
 	l := &line{text: text, secret: secrets}
-	list := words(text, separators+"+{}")
+	list := words(braces.ReplaceAllStringFunc(text, func(s string) string {
+		return strings.NewReplacer("{", "[", "}", "]", "..", "-").Replace(s)
+	}), separators+"+{}")
 	for i := 0; i < len(list) && l.why == nil; i++ {
 		w := list[i]
+		if !strings.ContainsFunc(w, isWordy) && !strings.HasPrefix(w, "#") && w != "//" { // an arrow, a line of a frame
+			continue
+		}
 		// YAML's and people's "name: web": the value is the next word
 		if strings.HasSuffix(w, ":") && i+1 < len(list) && columnOf(strings.TrimSuffix(w, ":")) != "" {
 			i++
 			w += list[i]
 		}
-		if strings.HasPrefix(w, "#") { // the rest is a remark
+		if strings.HasPrefix(w, "#") || w == "//" { // the rest is a remark
 			break
 		}
 		l.word(w)
@@ -197,7 +126,13 @@ func readLine(text string) *line {
 	return l
 }
 
+// isWordy reports whether a word with this character says something.
+func isWordy(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("[]_", r)
+}
+
 var (
+	braces   = regexp.MustCompile(`[\w.-]\{[0-9a-zA-Z,.]+\}`) // of a shell: 10.0.0.{1..3}
 	portWord = regexp.MustCompile(`\A:?([0-9]{1,5})\z`)
 	setting  = regexp.MustCompile(`\A([^=:@/.\[]+)[=:](.*)\z`)
 )
@@ -205,11 +140,15 @@ var (
 // word takes one word of the line.
 func (l *line) word(w string) {
 	if role, is := RoleOf(w); is {
-		l.e.Roles = with(l.e.Roles, role)
+		l.e.Roles, l.asRole = with(l.e.Roles, role), append(l.asRole, w)
 		return
 	}
 	if arch, is := ArchOf(w); is {
 		l.e.Arch = arch
+		return
+	}
+	if otherArch(w) {
+		l.why = because("machines.arch", "word", w)
 		return
 	}
 	if m := setting.FindStringSubmatch(w); m != nil {
@@ -247,7 +186,7 @@ func (l *line) word(w string) {
 	case l.ips != nil && l.after == "" && l.e.Name == "" && l.names == nil:
 		l.after = w
 	case l.ips != nil:
-		l.name(w, false)
+		l.others = append(l.others, w)
 	default:
 		l.free = append(l.free, w)
 	}
@@ -293,10 +232,7 @@ func (l *line) set(column, value, word string) {
 	}
 	switch column {
 	case "name":
-		list, why := expand(value)
-		if l.why = why; why == nil {
-			l.names = list
-		}
+		l.names, l.why = namesIn(value)
 	case "host", "internal":
 		if column == "internal" && (l.ips != nil || l.hosts != nil) {
 			return
@@ -314,7 +250,7 @@ func (l *line) set(column, value, word string) {
 			l.reach(t, list, nil, word)
 		case l.ips != nil: // beside an address a host name is a name
 			if l.names == nil {
-				l.names = list
+				l.names, l.why = namesIn(value)
 			}
 		default:
 			l.reach(t, nil, list, word)
@@ -327,12 +263,22 @@ func (l *line) set(column, value, word string) {
 		l.e.User = value
 	case "key":
 		l.e.Key = value
+	case "bastion":
+		l.jump.hops = value
+	case "bastion-user":
+		l.jump.user = value
+	case "bastion-port":
+		if l.why = portOf(value); l.why == nil {
+			l.jump.port = value
+		}
+	case "bastion-key":
+		l.jump.key = value
 	case "role":
-		roles, wrong := rolesOf(value)
+		roles, arch, wrong := rolesOf(value)
 		if wrong != "" {
 			l.why = unknownRole(wrong)
 		}
-		l.e.Roles = with(l.e.Roles, roles...)
+		l.e.Roles, l.e.Arch = with(l.e.Roles, roles...), cmp.Or(l.e.Arch, arch)
 	case "arch":
 		arch, ok := ArchOf(value)
 		if !ok {
@@ -360,15 +306,45 @@ func (l *line) name(word string, said bool) {
 		l.why = because("machines.two-names", "word", word, "other", l.names[0])
 	case like != "":
 		l.why = because("machines.like", "word", word, "like", like)
+	case columnOf(word) != "":
+		l.why = because("machines.column", "word", word)
 	case !said:
 		l.why = because("machines.word", "word", word)
 	default:
-		l.names, l.why = expand(word)
+		l.names, l.why = namesIn(word)
+	}
+}
+
+// namesIn are the names that a word says. One that cannot be the name of a host is none.
+func namesIn(word string) ([]string, *event.Msg) {
+	list, why := expand(word)
+	for _, name := range list {
+		if !config.IsHostName(strings.ToLower(name)) {
+			return nil, because("machines.name", "word", name)
+		}
+	}
+	return list, why
+}
+
+// aliased finds the short name among the words behind an address: the first part of another one, as in /etc/hosts. The
+// short name may have been taken as a role.
+func (l *line) aliased() {
+	all := append([]string{l.after}, l.others...)
+	for _, long := range all {
+		short, _, is := strings.Cut(long, ".")
+		same := func(w string) bool { return strings.EqualFold(w, short) }
+		if is && (slices.ContainsFunc(all, same) || slices.ContainsFunc(l.asRole, same)) {
+			l.after, l.others, l.alias = short, nil, true
+			return
+		}
 	}
 }
 
 // end settles the words that nobody knew. named: a word behind the address is the name.
 func (l *line) end(named bool) {
+	if l.after != "" {
+		l.aliased()
+	}
 	for _, w := range l.free {
 		switch {
 		case l.why != nil:
@@ -377,7 +353,9 @@ func (l *line) end(named bool) {
 				l.why = because("machines.like", "word", w, "like", like)
 				continue
 			}
-			l.hosts, l.why = expand(w)
+			if l.hosts, l.why = expand(w); columnOf(w) != "" {
+				l.why = because("machines.column", "word", w)
+			}
 		default:
 			l.name(w, true)
 		}
@@ -385,11 +363,20 @@ func (l *line) end(named bool) {
 	if l.ips == nil && l.hosts == nil { // its name is all that is known of it
 		l.hosts = l.names
 	}
-	if l.why == nil && l.after != "" {
+	switch {
+	case l.why != nil || l.after == "":
+	case len(l.others) > 0 && l.names == nil: // which of them is the name is not known
+		l.name(l.others[0], false)
+	case l.alias && l.names == nil:
+		l.names, l.why = namesIn(l.after)
+	default:
 		l.name(l.after, named)
 	}
 	if l.why == nil {
 		l.why = l.count()
+	}
+	if l.why == nil {
+		l.e.Bastions, l.why = l.bastions()
 	}
 }
 
@@ -418,6 +405,7 @@ func (l *line) entries() []Entry {
 		one := l.e
 		one.Line = l.at
 		one.Roles = append([]bundle.Role(nil), l.e.Roles...)
+		one.Bastions = slices.Clone(l.e.Bastions)
 		if l.ips != nil {
 			one.IP = netip.MustParseAddr(l.ips[i]).Unmap().String()
 		} else {
@@ -429,7 +417,9 @@ func (l *line) entries() []Entry {
 		case len(l.names) > 0:
 			one.Name = l.names[i]
 		case l.ips == nil:
-			one.Name, _, _ = strings.Cut(one.Host, ".")
+			if first, _, _ := strings.Cut(one.Host, "."); config.IsHostName(strings.ToLower(first)) {
+				one.Name = first
+			}
 		}
 		one.Name = strings.ToLower(one.Name)
 		out = append(out, one)

@@ -1,20 +1,22 @@
-// Package machines reads machines as people write them down: lines of words, CSV, inventories of Ansible, the hosts of
-// KubeKey and k0sctl, lists of a deploy.yaml. It opens no file and asks no server: names are looked up by a function
-// that is handed in. It may import config (a machine of a draft), bundle (roles) and event.
+// Package machines reads machines as people write them down: lines of words, CSV, /etc/hosts, ssh_config, inventories
+// of Ansible, the hosts of KubeKey, k0sctl and RKE, lists of a deploy.yaml. It opens no file and asks no server: names
+// are looked up by a function that is handed in. It may import config (a machine of a draft), bundle (roles), plaintext
+// and event.
 //
 // docs/machines.md is the grammar for people.
 package machines
 
 import (
+	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"golang.org/x/text/width"
-
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/plaintext"
 )
 
 // Most is how many machines one text may stand for.
@@ -27,6 +29,8 @@ type Format string
 const (
 	Lines      Format = "lines"
 	CSV        Format = "csv"
+	Hosts      Format = "hosts"      // /etc/hosts
+	SSHConfig  Format = "ssh-config" // ~/.ssh/config
 	AnsibleINI Format = "ansible-ini"
 	Ansible    Format = "ansible-yaml"
 	KubeKey    Format = "kubekey"
@@ -36,11 +40,12 @@ const (
 
 // Entry is a machine that was read. What was not said is zero.
 type Entry struct {
-	config.Machine        // IP is "" until its host name is looked up
-	Host           string // the host name by which it is reached, if no address was given
-	User           string // login user
-	Key            string // file of the private key
-	Line           int    // where it stands, from 1
+	config.Machine                  // IP is "" until its host name is looked up
+	Host           string           // the host name by which it is reached, if no address was given
+	User           string           // login user
+	Key            string           // file of the private key
+	Bastions       []config.Bastion // the hops to it, without passwords
+	Line           int              // where it stands, from 1
 }
 
 // Rejected is a machine that was not taken, and why.
@@ -56,32 +61,19 @@ type List struct {
 	Format   Format
 	Entries  []Entry
 	Rejected []Rejected
-	Skipped  []Rejected // machines of an inventory to which it gives no role
-	Secrets  int        // passwords in it, which are not taken
+	Skipped  []Rejected  // machines of an inventory to which it gives no role, addresses that are no machine's
+	Notes    []event.Msg // what else a person has to know of the text
+	Secrets  int         // passwords in it, which are not taken
 }
 
 // Read reads a text. Its format is found out.
 func Read(text string) List {
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	text = strings.TrimPrefix(text, "\ufeff")
 	if len(text) > mostBytes {
 		return List{Format: Lines, Rejected: []Rejected{whole(1, because("machines.too-long", "limit",
 			strconv.Itoa(mostBytes>>20)))}}
 	}
-	var l List
-	lines := strings.Split(text, "\n")
-	switch {
-	case isINI(lines):
-		l = readINI(lines)
-	case isYAML(text):
-		l = readYAML(text)
-	default:
-		if at, comma := csvHeader(lines); at >= 0 {
-			l = readCSV(lines, at, comma)
-		} else {
-			l = readLines(lines)
-		}
-	}
+	l := read(plaintext.Blanks(lineBreaks.Replace(text)))
+	l.noMachines()
 	if l.full() {
 		l.Rejected = []Rejected{whole(l.Entries[Most].Line, because("machines.too-many", "limit", strconv.Itoa(Most)))}
 		l.Entries = nil
@@ -91,23 +83,85 @@ func Read(text string) List {
 
 const mostBytes = 1 << 20
 
+// lineBreaks are those of other systems and of word processors.
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n")
+
+// read finds out the format and reads the text by it.
+func read(text string) List {
+	lines := strings.Split(text, "\n")
+	at, comma := -1, ','
+	switch {
+	case isSSHConfig(lines):
+		return readSSHConfig(lines)
+	case isINI(lines):
+		return readINI(lines)
+	case isYAML(text):
+		return readYAML(text)
+	case isYAML(typedYAML(text)):
+		return readYAML(typedYAML(text))
+	case isHosts(lines):
+		return readHosts(lines)
+	}
+	if at, comma = csvHeader(lines); at >= 0 {
+		return readCSV(lines, at, comma)
+	}
+	return readLines(lines)
+}
+
+// noMachines skips addresses that no other machine reaches: loopback, multicast. A loopback address by itself stays:
+// it is the machine of a person who tries Eggo out.
+func (l *List) noMachines() {
+	others := func(e Entry) bool { return e.IP == "" || !isLoopback(e.IP) && !isGroup(e.IP) }
+	some := slices.ContainsFunc(l.Entries, others)
+	var kept []Entry
+	for _, e := range l.Entries {
+		no := Rejected{Line: e.Line, Text: e.String(), Why: event.M("machines.no-machine", "ip", e.IP)}
+		switch {
+		case others(e) || !some && !isGroup(e.IP):
+			kept = append(kept, e)
+		case some:
+			l.Skipped = append(l.Skipped, no)
+		default:
+			l.Rejected = append(l.Rejected, no)
+		}
+	}
+	l.Entries = kept
+}
+
+func isLoopback(ip string) bool {
+	a, err := netip.ParseAddr(ip)
+	return err == nil && a.Unmap().IsLoopback()
+}
+
+// isGroup reports whether an address is that of several machines or of none: multicast, broadcast, 0.0.0.0.
+func isGroup(ip string) bool {
+	a, err := netip.ParseAddr(ip)
+	if err != nil {
+		return false
+	}
+	a = a.Unmap()
+	return a.IsMulticast() || a.IsUnspecified() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) ||
+		netip.MustParsePrefix("fe00::/9").Contains(a) // of hosts files of Debian: ip6-localnet
+}
+
 // full says that there are too many machines in a text, of which nothing more has to be read.
 func (l *List) full() bool { return len(l.Entries) > Most }
 
 func whole(line int, why *event.Msg) Rejected { return Rejected{Line: line, Why: *why, Whole: true} }
 
-// narrow makes letters, digits and signs of a Chinese input method those of ASCII.
-func narrow(s string) string { return strings.TrimSpace(width.Narrow.String(s)) }
+// narrow is a word or a line as a keyboard without an input method would have typed it.
+func narrow(s string) string { return strings.TrimSpace(plaintext.Narrow(s)) }
 
 // RoleOf is the role that a word means.
 func RoleOf(word string) (bundle.Role, bool) {
 	switch strings.ToLower(strings.ReplaceAll(word, "_", "-")) {
 	case "master", "masters", "control-plane", "controlplane", "control-planes", "controller", "controllers", "cp", "m",
-		"kube-control-plane", "kube-master", "控制平面", "控制面", "主节点":
+		"kube-control-plane", "kube-master", "控制平面", "控制面", "主节点", "主控", "控制节点", "管理节点",
+		"master节点":
 		return bundle.ControlPlane, true
-	case "worker", "workers", "node", "nodes", "w", "kube-node", "kube-worker", "工作节点":
+	case "worker", "workers", "node", "nodes", "w", "kube-node", "kube-worker", "工作节点", "计算节点", "worker节点":
 		return bundle.Worker, true
-	case "etcd", "etcds", "e":
+	case "etcd", "etcds", "e", "etcd节点":
 		return bundle.Etcd, true
 	case "loadbalance", "loadbalancer", "load-balancer", "lb", "l", "负载均衡", "负载均衡器":
 		return bundle.LoadBalancer, true
@@ -115,21 +169,29 @@ func RoleOf(word string) (bundle.Role, bool) {
 	return "", false
 }
 
-// rolesOf are the roles that a value lists: master,worker; controller+worker; [control-plane, etcd].
-func rolesOf(value string) (roles []bundle.Role, wrong string) {
-	between := func(r rune) bool { return strings.ContainsRune(" ,;|+/[]\"'、､", r) }
+// rolesOf are the roles that a value lists: master,worker; controller+worker; [control-plane, etcd]. An architecture
+// between them is one.
+func rolesOf(value string) (roles []bundle.Role, arch, wrong string) {
+	between := func(r rune) bool { return strings.ContainsRune(" ,;|+&/[]\"'、､", r) }
+	value = controlPlane.ReplaceAllString(value, "control-plane")
 	for _, w := range strings.FieldsFunc(value, between) {
 		if w == "single" { // of k0s: one machine that is all
 			w = "control-plane"
 		}
+		if a, is := ArchOf(w); is {
+			arch = a
+			continue
+		}
 		r, ok := RoleOf(w)
 		if !ok {
-			return roles, w
+			return roles, arch, w
 		}
 		roles = with(roles, r)
 	}
-	return roles, ""
+	return roles, arch, ""
 }
+
+var controlPlane = regexp.MustCompile(`(?i)\bcontrol plane\b`)
 
 func with(roles []bundle.Role, more ...bundle.Role) []bundle.Role {
 	for _, r := range more {
@@ -153,10 +215,17 @@ func inOrder(roles []bundle.Role) (out []bundle.Role) {
 // ArchOf is the architecture that a word means.
 func ArchOf(word string) (string, bool) {
 	switch strings.ToLower(word) {
-	case "amd64", "x86_64", "x86-64", "x86":
+	case "amd64", "x86_64", "x86-64", "x86", "x64":
 		return "amd64", true
-	case "arm64", "aarch64", "arm":
+	case "arm64", "aarch64", "arm", "armv8":
 		return "arm64", true
 	}
 	return "", false
+}
+
+// otherArch reports whether a word is an architecture for which there are no bundles.
+func otherArch(word string) bool {
+	return slices.Contains([]string{"ppc64", "ppc64le", "s390x", "riscv64", "loong64", "loongarch64", "mips64",
+		"mips64le", "mips64el", "i386", "i686", "386", "armv7", "armv7l", "armhf", "sw64", "sw_64"},
+		strings.ToLower(word))
 }

@@ -41,6 +41,9 @@ func said(list []Entry) string {
 		if e.Key != "" {
 			words = append(words, "key="+e.Key)
 		}
+		if len(e.Bastions) > 0 {
+			words = append(words, strings.TrimSpace("via "+HopsText(e.Bastions)+" "+keyOfHops(e.Bastions)))
+		}
 		out = append(out, strings.Join(words, " "))
 	}
 	return strings.Join(out, "\n")
@@ -110,9 +113,9 @@ func TestLinesOfWords(t *testing.T) {
 		"# a remark\n\n10.0.0.1 # another":         "10.0.0.1",
 		"IP NAME ROLE\n10.0.0.1 a worker":          "a 10.0.0.1 worker",
 		"１０．０．０．１，控制平面；10.0.0.2":                   "",
-		"１０．０．０．１，控制平面\n节点一 10.0.0.2 工作节点":            "10.0.0.1 control-plane\n节点一 10.0.0.2 worker",
+		"１０．０．０．１，控制平面\nｗｅｂ 10。0。0。2 工作节点。": "10.0.0.1 control-plane\nweb 10.0.0.2 worker",
 		"\ufeff10.0.0.1\r\n10.0.0.2\r":                "10.0.0.1\n10.0.0.2",
-		`"web 1" 10.0.0.1`:                            "web 1 10.0.0.1", // the rules of deploy.yaml refuse it later
+		`"web-1" 10.0.0.1`:                            "web-1 10.0.0.1",
 		"::ffff:10.0.0.1":                             "10.0.0.1",
 		"worker1 10.0.0.1\nmaster-02 10.0.0.2 lb":     "worker1 10.0.0.1\nmaster-02 10.0.0.2 loadbalancer",
 		"10.0.0.1 name=wroker":                        "wroker 10.0.0.1",
@@ -188,7 +191,7 @@ db 10.0.0.2 control-plane+etcd`, "")
 		CSV, "a1 10.0.0.1:2222 arm64\na2 ?A2", "5 port x")
 	check(t, "name,ip,role\nm1,10.0.0.1,master\nw1 10.0.0.2 worker etcd\n10.0.0.2:2222\n", CSV,
 		"m1 10.0.0.1 control-plane\nw1 10.0.0.2 worker+etcd\n10.0.0.2:2222", "")
-	check(t, "名称\tIP\t角色\n甲\t10.0.0.1\t控制平面\n", CSV, "甲 10.0.0.1 control-plane", "")
+	check(t, "名称\tIP\t角色\nm1\t10.0.0.1\t控制平面\n", CSV, "m1 10.0.0.1 control-plane", "")
 	check(t, "host,user,key\nweb1.example.com,ops,~/.ssh/id\n", CSV, "web1 ops@?web1.example.com key=~/.ssh/id", "")
 }
 
@@ -222,11 +225,11 @@ bastion1
 
 func TestInventoriesOfAnsible(t *testing.T) {
 	check(t, kubespray, AnsibleINI, `
-node1 ops@10.0.0.1 control-plane+etcd
-node2 ops@10.0.0.2:2222 worker key=~/.ssh/my key
-node3 ops@?node3.example.com worker
-node4 ops@?node4.example.com worker`, "")
-	l := Read(kubespray)
+node1 ops@10.0.0.1 control-plane+etcd via ops@192.0.2.1
+node2 ops@10.0.0.2:2222 worker key=~/.ssh/my key via ops@192.0.2.1
+node3 ops@?node3.example.com worker via ops@192.0.2.1
+node4 ops@?node4.example.com worker via ops@192.0.2.1`, "")
+	l := Read(strings.Replace(kubespray, "[bastion]", "[db]", 1))
 	if got := reasons(l.Skipped); got != "6 no-role bastion1" || l.Secrets != 2 {
 		t.Errorf("skipped %q, %d secrets", got, l.Secrets)
 	}

@@ -39,6 +39,12 @@ func (e Entry) String() string {
 	if e.Key != "" {
 		l.said = append(l.said, sayOf("key", e.Key))
 	}
+	if len(e.Bastions) > 0 {
+		l.said = append(l.said, sayOf("bastion", HopsText(e.Bastions)))
+	}
+	if key := keyOfHops(e.Bastions); key != "" {
+		l.said = append(l.said, sayOf("bastion-key", key))
+	}
 	return l.normal()
 }
 

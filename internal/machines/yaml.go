@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	yamlBegin = regexp.MustCompile(`\A(?:---|- *\{|- +[\w-]+:|[\w.-]+:(?:\s|\z)|\{)`)
+	yamlBegin = regexp.MustCompile(`\A(?:---|%YAML|- *\{|- +[\w-]+:|[\w.-]+:(?:\s|\z)|[\[{])`)
 	yamlSure  = regexp.MustCompile(`\A(?:---|apiVersion:|kind:|[\w.-]+:\s*\z)`)
 )
 
@@ -33,7 +33,7 @@ func isYAML(text string) bool {
 		if err != nil {
 			return errors.Is(err, errAliases) || yamlSure.MatchString(l)
 		}
-		return slices.ContainsFunc(docs, structured)
+		return slices.ContainsFunc(docs, structured) || len(docs) == 1 && isJSONList(docs[0])
 	}
 	return false
 }
@@ -54,8 +54,29 @@ func structured(n *yaml.Node) bool {
 	return false
 }
 
-// documents are those of a text, without aliases and merge keys in them.
+// isJSONList reports whether a document is a list between brackets: ["10.0.0.1", "10.0.0.2"].
+func isJSONList(n *yaml.Node) bool {
+	return n.Kind == yaml.SequenceNode && n.Style&yaml.FlowStyle != 0 && len(n.Content) > 0
+}
+
+var (
+	directive  = regexp.MustCompile(`(?m)^%[^\n]*`)
+	typedColon = regexp.MustCompile(`(?m)^([ \t]*(?:-[ \t]*)?[\w-]+)：[ \t]*`)
+)
+
+// typedYAML is YAML whose keys have a colon of a Chinese input method behind them.
+func typedYAML(text string) string {
+	if !typedColon.MatchString(text) {
+		return text
+	}
+	return typedColon.ReplaceAllString(text, "$1: ")
+}
+
+// documents are those of a text, without aliases and merge keys in them. Its directives are for another parser.
 func documents(text string) (out []*yaml.Node, err error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "%") {
+		text = directive.ReplaceAllString(text, "")
+	}
 	d := yaml.NewDecoder(strings.NewReader(text))
 	var x aliases
 	for len(out) < 100 {
@@ -75,7 +96,12 @@ func documents(text string) (out []*yaml.Node, err error) {
 }
 
 // yamlReader reads the documents of one text.
-type yamlReader struct{ out List }
+type yamlReader struct {
+	out List
+	// what RKE says of all machines
+	hops []config.Bastion
+	key  string
+}
 
 func readYAML(text string) List {
 	r := &yamlReader{out: List{Format: YAML}}
@@ -90,6 +116,11 @@ func readYAML(text string) List {
 	}
 	for _, d := range docs {
 		r.document(d)
+	}
+	if len(r.out.Entries)+len(r.out.Rejected)+len(r.out.Skipped) == 0 {
+		for _, d := range docs {
+			r.elsewhere(d, 0)
+		}
 	}
 	if len(r.out.Entries)+len(r.out.Rejected)+len(r.out.Skipped) == 0 {
 		r.out.Rejected = []Rejected{whole(1, because("machines.yaml-nothing"))}
@@ -145,8 +176,39 @@ func (r *yamlReader) document(n *yaml.Node) {
 	}
 }
 
+// elsewhere reads lists of machines wherever they are, and hosts of KubeKey that are indented too far. Lists of other
+// things are not read: their items do not say where a machine is.
+func (r *yamlReader) elsewhere(n *yaml.Node, depth int) {
+	isMachine := func(c *yaml.Node) bool {
+		for i := 0; c.Kind == yaml.MappingNode && i+1 < len(c.Content); i += 2 {
+			if column := columnOf(c.Content[i].Value); column == "host" || column == "internal" {
+				return c.Content[i+1].Kind == yaml.ScalarNode
+			}
+		}
+		return false
+	}
+	switch hosts := at(n, "hosts"); {
+	case depth > 6:
+	case hosts != nil && at(n, "roleGroups") != nil:
+		r.kubekey(hosts, at(n, "roleGroups"))
+	case n.Kind == yaml.SequenceNode && len(n.Content) > 0 && !slices.ContainsFunc(n.Content,
+		func(c *yaml.Node) bool { return !isMachine(c) }):
+		r.out.Format = YAML
+		r.items(n, nil)
+	default:
+		for _, c := range n.Content {
+			r.elsewhere(c, depth+1)
+		}
+	}
+}
+
 // lists reads the lists of a deploy.yaml, or of a cluster.yml of RKE.
 func (r *yamlReader) lists(n *yaml.Node) (some bool) {
+	if hops, secret := hopsOf(at(n, "bastion_host"), 0); at(n, "nodes") != nil {
+		if r.hops, r.key = hops, scalar(at(n, "ssh_key_path")); secret {
+			r.out.Secrets++
+		}
+	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, v := n.Content[i].Value, n.Content[i+1]
 		role, is := RoleOf(key)
@@ -219,6 +281,10 @@ func (r *yamlReader) values(l *line, n *yaml.Node, depth int) {
 				continue
 			}
 			switch {
+			case column == "bastion" && v.Kind == yaml.MappingNode:
+				hops, secret := hopsOf(v, 0)
+				l.secret = l.secret || secret
+				l.through(hops)
 			case v.Kind == yaml.MappingNode && depth == 0 && !internal &&
 				slices.Contains([]string{"ssh", "openSSH", "connector"}, key):
 				r.values(l, v, depth+1)
@@ -235,6 +301,10 @@ func (r *yamlReader) values(l *line, n *yaml.Node, depth int) {
 // put takes a machine. One that stands in several lists is one machine with all their roles.
 func (r *yamlReader) put(l *line, take func(*List, *line)) {
 	had := len(r.out.Entries)
+	l.through(r.hops)
+	if l.e.Key == "" && r.key != "" {
+		l.set("key", r.key, r.key)
+	}
 	take(&r.out, l)
 	fresh := r.out.Entries[had:]
 	r.out.Entries = r.out.Entries[:had]
@@ -344,6 +414,28 @@ func (r *yamlReader) ansible(n *yaml.Node) {
 	r.inventory(v, Ansible)
 }
 
+// bareHosts reads hosts that are no map, as Ansible does not: words on lines of their own are one text for YAML.
+func (r *yamlReader) bareHosts(v *inventory, group string, hosts *yaml.Node) {
+	if hosts == nil || hosts.Kind == yaml.MappingNode {
+		return
+	}
+	items := hosts.Content
+	if hosts.Kind == yaml.ScalarNode {
+		items = []*yaml.Node{hosts}
+	}
+	for _, n := range items {
+		for _, word := range strings.Fields(scalar(n)) {
+			names, why := namesOf(narrow(word))
+			if why != nil {
+				r.out.Rejected = append(r.out.Rejected, Rejected{Line: n.Line, Text: word, Why: *why})
+			}
+			for _, one := range names {
+				v.host(group, one, n.Line, nil)
+			}
+		}
+	}
+}
+
 func (r *yamlReader) groups(v *inventory, n *yaml.Node, parent string, depth int) {
 	for i := 0; n != nil && depth < 30 && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		name, of := n.Content[i].Value, n.Content[i+1]
@@ -366,6 +458,7 @@ func (r *yamlReader) groups(v *inventory, n *yaml.Node, parent string, depth int
 				v.host(name, one, h.Line, variables(hosts.Content[j+1]))
 			}
 		}
+		r.bareHosts(v, name, hosts)
 		r.groups(v, at(of, "children"), name, depth+1)
 	}
 }

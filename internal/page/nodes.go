@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/machines"
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
@@ -99,6 +100,9 @@ func (v *visit) readNodes() (typed, error) {
 
 // ownLogin rejects lines that have a login.
 func (t typed) ownLogin() typed {
+	for _, m := range draft.WithoutBastions(machines.List{Entries: t.entries}).Notes {
+		t.told = append(t.told, m)
+	}
 	for _, e := range t.entries {
 		if word := cmp.Or(e.User, e.Key); word != "" {
 			t.rejected = append(t.rejected, machines.Rejected{Line: e.Line, Text: e.String(),

@@ -174,23 +174,29 @@ func extrasOf(text string) (string, map[int]extras) {
 func (t *typed) nodes(q url.Values) {
 	text, more := extrasOf(q.Get("nodes"))
 	list := machines.Read(text)
-	of := map[string]extras{}
+	of, keys := map[string]extras{}, false
 	for i := range list.Entries { // the API takes addresses; what is none is said at the node
 		list.Entries[i].IP = cmp.Or(list.Entries[i].IP, list.Entries[i].Host)
+		for k := range list.Entries[i].Bastions { // the browser's files are not the server's
+			hop := &list.Entries[i].Bastions[k]
+			keys, hop.PrivateKeyPath = keys || hop.PrivateKeyPath != "", ""
+		}
 		if x, is := more[list.Entries[i].Line]; is {
 			of[list.Entries[i].IP] = x
 		}
 	}
 	t.entries, t.rejected = list.Entries, list.Rejected
-	t.told = draft.Told(machines.List{Skipped: list.Skipped, Secrets: list.Secrets})
-	if slices.ContainsFunc(list.Entries, func(e machines.Entry) bool { return e.Key != "" }) {
+	t.told = draft.Told(machines.List{Skipped: list.Skipped, Notes: list.Notes, Secrets: list.Secrets})
+	if keys || slices.ContainsFunc(list.Entries, func(e machines.Entry) bool { return e.Key != "" }) {
 		t.told = append(t.told, event.M("page.nodes.keys"))
 	}
 	d := config.Draft{Values: maps.Clone(t.Settings)}
 	draft.AddMachines(&d, list.Entries, nil)
 	t.SSH.User = cmp.Or(t.SSH.User, d.Values["username"])
-	if logins := d.Values["eggo.machines"]; logins != "" {
-		t.Settings["eggo.machines"] = logins
+	for _, key := range []string{"eggo.machines", "eggo.bastion"} {
+		if said := d.Values[key]; said != "" {
+			t.Settings[key] = said
+		}
 	}
 	for _, m := range d.Machines {
 		port, _ := strconv.Atoi(m.Port) // the grammar has checked it

@@ -40,10 +40,13 @@ func TestAnInventoryIsPasted(t *testing.T) {
 	uitest.Drive(t, a, tea.PasteMsg{Content: "[kube_control_plane]\nm1 ansible_host=10.0.0.1 ansible_user=root\n" +
 		"[kube_node]\nw1 ansible_host=10.0.0.2 ansible_user=ops ansible_password=hunter2\ndb.example.com\n" +
 		"[bastion]\ngate ansible_host=192.0.2.1\n"})
-	uitest.Has(t, a, "2 machines added", "skipped 1 machine without a role: gate", "1 password not imported",
+	uitest.Has(t, a, "2 machines added", "2 machines are reached through bastion 192.0.2.1", "1 password not imported",
 		"Cannot resolve db.example.com")
-	if n := machinesOf(p); n.area.Value() != "db.example.com role=worker" || n.mode != pasting {
+	if n := machinesOf(p); n.area.Value() != "db.example.com bastion=192.0.2.1 role=worker" || n.mode != pasting {
 		t.Errorf("%q is left", n.area.Value())
+	}
+	if got := p.draft.Values["eggo.bastion"]; got != `"192.0.2.1"` {
+		t.Errorf("bastion: %s", got)
 	}
 	if got := p.draft.Values["eggo.machines"]; got != "w1: {user: ops}" {
 		t.Errorf("logins: %q", got)
