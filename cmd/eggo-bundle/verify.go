@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/addon"
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -118,11 +119,15 @@ func (v *verifier) one(ctx context.Context, file string) (*bundle.Report, error)
 			return err
 		}))
 	}
-	found, err := checked(ctx, v.env, file, opts...)
+	addons := &reviewed{env: v.env, by: map[string]*addon.Content{}}
+	found, err := checked(ctx, v.env, file, append(opts, bundle.WithAddons(addons.see))...)
 	if err != nil {
 		return nil, err
 	}
-	return found, v.told(file, found, signed)
+	if err := v.told(file, found, signed); err != nil {
+		return nil, err
+	}
+	return found, addons.tell(file, found.Manifest)
 }
 
 func (v *verifier) told(file string, found *bundle.Report, signed *sign.Signature) error {

@@ -8,6 +8,7 @@ type options struct {
 	name, arch string
 	bases      []string
 	free       func(dir string) (int64, error) // nil: what the disk says
+	addon      func(m *Member, data []byte)
 }
 
 func gather(opts []Option) options {
@@ -40,6 +41,12 @@ func WithExpected(name, arch string) Option {
 // only then, and those that are no bundles are passed over.
 func WithBases(paths ...string) Option {
 	return func(o *options) { o.bases = append(o.bases, paths...) }
+}
+
+// WithAddons gives see each addon that the bundle carries, once its sum is right. Those larger than any that a build
+// packs are not read.
+func WithAddons(see func(m *Member, data []byte)) Option {
+	return func(o *options) { o.addon = see }
 }
 
 // admit holds a manifest against what is expected, its sums against who vouches for them, and the places that it names

@@ -180,6 +180,8 @@ func (r *reading) write(name string, data []byte) error {
 	return errors.Join(err, done())
 }
 
+const maxAddon = 64 << 20 // bytes of an addon
+
 func (r *reading) payload(m *Member) error {
 	hdr, err := r.expect(m.Path)
 	if err != nil {
@@ -197,7 +199,13 @@ func (r *reading) payload(m *Member) error {
 		return err
 	}
 	sum := sha256.New()
-	src := &memberReader{r: io.TeeReader(r.tr, io.MultiWriter(&writeErrors{w: w}, sum))}
+	out := io.MultiWriter(&writeErrors{w: w}, sum)
+	var addon bytes.Buffer
+	seen := r.opts.addon != nil && m.Kind == Addon && m.Size <= maxAddon
+	if seen {
+		out = io.MultiWriter(out, &addon)
+	}
+	src := &memberReader{r: io.TeeReader(r.tr, out)}
 	switch {
 	case m.Kind == Images && m.Carried > 0:
 		r.partial, err = readPartial(r.ctx, src, r.manifest)
@@ -218,6 +226,9 @@ func (r *reading) payload(m *Member) error {
 		r.report.ImagesSum = got
 	} else if got != m.SHA256 {
 		return fault("bundle.sum-mismatch", nil, "member", m.Path, "got", got, "want", m.SHA256)
+	}
+	if seen {
+		r.opts.addon(m, addon.Bytes())
 	}
 	r.account(m.Path, hdr.Size)
 	return nil

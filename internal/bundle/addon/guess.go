@@ -1,6 +1,7 @@
 package addon
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -21,10 +22,6 @@ func (s *scan) guess(fields []field, path string, depth int) error {
 			err = s.arguments(f.value, p)
 		case f.value.Kind == yaml.SequenceNode && f.key == "env":
 			err = s.environment(f.value, p, depth)
-		case f.value.Kind == yaml.ScalarNode && custom(s.apiVersion) && imageKey(f.key):
-			if loose(f.value.Value) {
-				err = s.add(f.value.Value, p, f.value.Line, true)
-			}
 		case f.value.Kind == yaml.MappingNode && (custom(s.apiVersion) || s.inner):
 			var split []field
 			if split, err = s.fields(f.value, depth+1); err != nil {
@@ -41,7 +38,38 @@ func (s *scan) guess(fields []field, path string, depth int) error {
 	return nil
 }
 
-func imageKey(key string) bool { return key == "image" || strings.HasSuffix(key, "Image") }
+// imageKey reports whether the value of a field is an image by its name.
+func imageKey(key string) bool {
+	key = strings.ToLower(key)
+	for _, end := range []string{"image", "images", "imagename", "imageref", "imagereference", "imagereferences",
+		"imageurl", "imageuri"} {
+		if strings.HasSuffix(key, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// reference reports whether the value of a field of a custom resource names an image: by the name of the field, or as
+// registry, repository and tag or digest. Addresses look like that as well.
+func reference(key, value string) bool {
+	key = strings.ToLower(key)
+	r, ok := parseRef(value)
+	switch {
+	case !ok || !lettered(value):
+		return false
+	case imageKey(key):
+		return loose(value)
+	case strings.Contains(key, "image") && (r.tag != "" || r.digest != ""):
+		return plausible(r)
+	}
+	for _, end := range []string{"url", "uri", "endpoint", "address", "server", "host", "hostname", "issuer"} {
+		if strings.HasSuffix(key, end) {
+			return false
+		}
+	}
+	return full(value)
+}
 
 // joined puts together a name that is split into registry, repository (or image, name), tag and digest; "" if it is
 // none.
@@ -126,14 +154,16 @@ func (s *scan) environment(list *yaml.Node, path string, depth int) error {
 
 // value of a flag or a variable: by its name it may be an image without a host, else only a full reference is one.
 func (s *scan) value(name, value, path string, line int) error {
-	if strings.Contains(strings.ToLower(name), "image") && loose(value) {
-		return s.add(value, path, line, true)
+	if low := strings.ToLower(name); strings.Contains(low, "image") && loose(value) && lettered(value) {
+		r, _ := parseRef(value)
+		if imageKey(low) || strings.HasPrefix(low, "related_image") || r.tag != "" || r.digest != "" {
+			return s.add(value, path, line, true)
+		}
 	}
 	if len(value) > maxGuess {
 		return nil
 	}
-	split := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'=,;()`, r) }
-	for _, word := range strings.FieldsFunc(value, split) {
+	for _, word := range words(value) {
 		if full(word) {
 			if err := s.add(word, path, line, true); err != nil {
 				return err
@@ -152,5 +182,30 @@ func loose(s string) bool {
 // full: a reference with a host and with a tag or a digest.
 func full(s string) bool {
 	r, ok := parseRef(s)
-	return ok && r.host != "" && (r.tag != "" || r.digest != "")
+	return ok && r.host != "" && (r.tag != "" || r.digest != "") && plausible(r)
 }
+
+var (
+	apiVersionRE = regexp.MustCompile(`\Av\d+(?:(?:alpha|beta)\d+)?\z`)
+	addressRE    = regexp.MustCompile(`\A\d+(?:\.\d+){3}\z`)
+)
+
+// plausible reports whether a reference is none of what only has the shape of one: a taint or label
+// (node-role.kubernetes.io/control-plane:NoSchedule), a kind (apps.example.com/v1:Thing), a network with a port
+// (10.0.0.0/8:53), a time of day (10:30/11:30).
+func plausible(r ref) bool {
+	host, _, port := strings.Cut(r.host, ":")
+	last := host[strings.LastIndex(host, ".")+1:]
+	switch {
+	case !lettered(r.path), apiVersionRE.MatchString(r.path):
+		return false
+	case host == "kubernetes.io", strings.HasSuffix(host, ".kubernetes.io"):
+		return false
+	case r.host == "", strings.HasPrefix(r.host, "["), addressRE.MatchString(host), host == "localhost":
+		return true
+	}
+	return lettered(last) && (port || strings.Contains(host, "."))
+}
+
+// lettered reports whether a text has a letter.
+func lettered(s string) bool { return strings.ContainsFunc(s, unicode.IsLetter) }

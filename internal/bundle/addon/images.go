@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/eggo-k8s/eggo/internal/bundle/kubeapi"
 )
 
 // Found is an image that a manifest names.
@@ -51,9 +53,9 @@ type scan struct {
 	name  string
 	data  []byte
 	hints []Hint
-	paths [][]step // of the hints
-	found []Found
-	index map[string]int // where a place's image stands in found
+	paths [][]step       // of the hints
+	index map[string]int // where a place's image stands in Images
+	*Content
 
 	doc                      int
 	kind, apiVersion, object string
@@ -63,14 +65,24 @@ type scan struct {
 	hint                     string
 }
 
-// Images are the images that a manifest of that name (for messages) names, document by document: YAML of one or
-// several, JSON, lists in lists. Containers, init and ephemeral containers and image volumes count wherever a pod's
-// template stands, and what hints point at. Guesses are marked: names in arguments and the environment, in fields of
-// custom resources that are called image or have repository and tag, and in manifests within a ConfigMap. It fails when
-// the text is no YAML or too much of it, has a key twice or a template that was not rendered, when a document is no
-// object, when an image's name is none, or a hint is wrong.
-func Images(name string, data []byte, hints ...Hint) ([]Found, error) {
-	s := &scan{name: name, data: data, hints: hints, index: map[string]int{}}
+// Content is what a manifest has in it.
+type Content struct {
+	Images  []Found
+	Pulls   []Pull
+	Kept    []string         // images, as containerd looks them up, that containers take from the node if it has them
+	Objects []kubeapi.Object // but for lists
+	Defined map[string]bool  // kinds that it defines: group/kind → in a namespace
+}
+
+// Read reads a manifest of that name (for messages), document by document: YAML of one or several, JSON, lists in
+// lists. Images are those of containers, init and ephemeral containers and image volumes wherever a pod's template
+// stands, and what hints point at. Guesses are marked: names in arguments and the environment, in fields of custom
+// resources, in annotations, and in the texts of ConfigMaps. It fails when the text is no YAML or too much of it, has a
+// key twice or a template that was not rendered, when a document is no object, when an image's name is none, or a hint
+// is wrong.
+func Read(name string, data []byte, hints ...Hint) (*Content, error) {
+	s := &scan{name: name, data: data, hints: hints, index: map[string]int{},
+		Content: &Content{Defined: map[string]bool{}}}
 	for _, h := range hints {
 		steps, err := h.steps()
 		if err != nil {
@@ -91,7 +103,16 @@ func Images(name string, data []byte, hints ...Hint) ([]Found, error) {
 			return nil, explain(name, data, err)
 		}
 	}
-	return s.found, nil
+	return s.Content, nil
+}
+
+// Images are the images that a manifest names.
+func Images(name string, data []byte, hints ...Hint) ([]Found, error) {
+	c, err := Read(name, data, hints...)
+	if err != nil {
+		return nil, err
+	}
+	return c.Images, nil
 }
 
 // objects walks an object, or the items of a list of objects.
@@ -127,24 +148,48 @@ func (s *scan) objects(n *yaml.Node, depth int) error {
 			s.object = text(m, "namespace") + "/" + s.object
 		}
 	}
+	defines, namespaced, err := s.defines(fields)
+	if err != nil {
+		return err
+	}
+	if defines != "" {
+		s.Defined[defines] = namespaced
+	}
+	s.Objects = append(s.Objects, kubeapi.Object{APIVersion: s.apiVersion, Kind: s.kind, Name: s.object,
+		Defines: defines})
 	if s.kind == "CustomResourceDefinition" {
 		return nil // a schema describes images, it names none
 	}
 	if err := s.hinted(n); err != nil {
 		return err
 	}
-	if s.kind == "ConfigMap" && s.apiVersion == "v1" {
-		return s.texts(get(fields, "data"), depth)
+	if s.apiVersion == "v1" && (s.kind == "ConfigMap" || s.kind == "Secret") {
+		for _, key := range []string{"data", "stringData"} {
+			if s.kind == "Secret" && key == "data" {
+				continue // in base64
+			}
+			if err := s.texts(get(fields, key), key, depth); err != nil {
+				return err
+			}
+		}
+		fields = slices.DeleteFunc(fields, func(f field) bool { return f.key != "metadata" })
+		for _, f := range fields {
+			if err := s.shape(f.value, "", f.key, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return s.shape(n, "", depth)
+	return s.shape(n, "", "", depth)
 }
 
 func (s *scan) template(line int) error {
 	return fault("addon.template", nil, "addon", s.name, "line", strconv.Itoa(line+s.offset))
 }
 
-// shape looks for containers, volumes and what looks like images, at any depth.
-func (s *scan) shape(n *yaml.Node, path string, depth int) error {
+// shape looks for containers, volumes and what looks like images, at any depth; key is the field that the node is the
+// value of.
+func (s *scan) shape(n *yaml.Node, key, path string, depth int) error {
 	if depth > maxDepth {
 		return errDepth
 	}
@@ -153,10 +198,7 @@ func (s *scan) shape(n *yaml.Node, path string, depth int) error {
 			return err
 		}
 		for i, c := range n.Content {
-			if c = target(c); c.Kind == yaml.ScalarNode {
-				continue
-			}
-			if err := s.shape(c, at(path, i), depth+1); err != nil {
+			if err := s.below(field{key, target(c)}, at(path, i), depth); err != nil {
 				return err
 			}
 		}
@@ -169,6 +211,7 @@ func (s *scan) shape(n *yaml.Node, path string, depth int) error {
 	if err := s.guess(fields, path, depth); err != nil {
 		return err
 	}
+	s.policy(fields, path)
 	for _, f := range fields {
 		p := within(path, f.key)
 		if f.value.Kind == yaml.SequenceNode && (containerLists(f.key) || f.key == "volumes") {
@@ -178,14 +221,25 @@ func (s *scan) shape(n *yaml.Node, path string, depth int) error {
 				}
 			}
 		}
-		if f.value.Kind == yaml.ScalarNode {
+		if f.key == "annotations" && f.value.Kind == yaml.MappingNode {
+			if err := s.texts(f.value, p, depth); err != nil {
+				return err
+			}
 			continue
 		}
-		if err := s.shape(f.value, p, depth+1); err != nil {
+		if err := s.below(f, p, depth); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// below looks at the value of a field, or at an element of its list.
+func (s *scan) below(f field, path string, depth int) error {
+	if f.value.Kind == yaml.ScalarNode {
+		return s.scalar(f, path)
+	}
+	return s.shape(f.value, f.key, path, depth+1)
 }
 
 // element is one of a list of containers or of volumes.
@@ -203,6 +257,7 @@ func (s *scan) element(list string, n *yaml.Node, path string, depth int) error 
 			return err
 		}
 		if r := get(fields, "reference"); r != nil {
+			s.pull(r.Value, text(fields, "pullPolicy"), within(path, "image"))
 			return s.must(r, within(within(path, "image"), "reference"))
 		}
 		return nil
@@ -210,6 +265,7 @@ func (s *scan) element(list string, n *yaml.Node, path string, depth int) error 
 	if text(fields, "name") == "" && !workload(s.kind, s.apiVersion) {
 		return nil
 	}
+	s.pull(image.Value, text(fields, "imagePullPolicy"), path)
 	return s.must(image, within(path, "image"))
 }
 
@@ -252,16 +308,16 @@ func (s *scan) add(name, path string, line int, guess bool) error {
 		Guess: guess, Hint: s.hint}
 	key := strings.Join([]string{strconv.Itoa(s.doc), s.kind, s.object, path, norm}, "\x00")
 	if i, known := s.index[key]; known {
-		if s.found[i].Guess && !guess {
-			s.found[i] = f
+		if s.Images[i].Guess && !guess {
+			s.Images[i] = f
 		}
 		return nil
 	}
-	if len(s.found) == maxFound {
+	if len(s.Images) == maxFound {
 		return errSize
 	}
-	s.index[key] = len(s.found)
-	s.found = append(s.found, f)
+	s.index[key] = len(s.Images)
+	s.Images = append(s.Images, f)
 	return nil
 }
 
@@ -314,10 +370,10 @@ func (s *scan) confirm(p place) error {
 		}
 		if strings.ContainsRune(v, '\n') {
 			s.certain = true
-			n := len(s.found)
+			n := len(s.Images)
 			err := s.embedded(p)
 			s.certain = false
-			if err != nil || slices.ContainsFunc(s.found[n:], func(f Found) bool { return !f.Guess }) {
+			if err != nil || slices.ContainsFunc(s.Images[n:], func(f Found) bool { return !f.Guess }) {
 				return err
 			}
 		}
@@ -333,52 +389,4 @@ func (s *scan) confirm(p place) error {
 
 func (s *scan) wrongHint(p place) error {
 	return fault("addon.hint-value", nil, "addon", s.name, "hint", s.hint, "line", strconv.Itoa(p.node.Line+s.offset))
-}
-
-// texts looks into the data of a ConfigMap: some carry manifests that a controller applies.
-func (s *scan) texts(data *yaml.Node, depth int) error {
-	if data == nil {
-		return nil
-	}
-	fields, err := s.fields(data, depth+1)
-	if err != nil {
-		return err
-	}
-	for _, f := range fields {
-		if f.value.Kind == yaml.ScalarNode && strings.ContainsRune(f.value.Value, '\n') &&
-			strings.Contains(f.value.Value, "image") {
-			if err := s.embedded(place{within("data", f.key), f.value}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// embedded walks a text as a manifest, if it is one. What it names is a guess unless a hint said so.
-func (s *scan) embedded(p place) error {
-	if s.inner {
-		return nil
-	}
-	if err := s.spend(len(p.node.Value) / 16); err != nil {
-		return err
-	}
-	docs, err := documents([]byte(p.node.Value))
-	if err != nil {
-		return nil // a text of another kind
-	}
-	s.inner = true
-	if p.node.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		s.offset = p.node.Line
-	}
-	defer func() { s.inner, s.offset = false, 0 }()
-	for _, d := range docs {
-		if d == nil || d.Kind == yaml.ScalarNode {
-			continue
-		}
-		if err := s.shape(d, p.path, 0); err != nil {
-			return err
-		}
-	}
-	return nil
 }

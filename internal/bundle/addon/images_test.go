@@ -47,7 +47,8 @@ func TestImagesOfWellKnownAddons(t *testing.T) {
 	}{
 		{"flannel.yaml", nil, []string{"ghcr.io/flannel-io/flannel-cni-plugin:v1.7.1",
 			"ghcr.io/flannel-io/flannel:v0.27.0"}},
-		{"calico.yaml", nil, []string{"?quay.io/calico/node:v3.30.0", "quay.io/tigera/operator:v1.38.0"}},
+		{"calico.yaml", nil, []string{"?quay.io/calico/cni:v3.30.0", "?quay.io/calico/node:v3.30.0",
+			"?quay.io/calico/typha:v3.30.0", "quay.io/tigera/operator:v1.38.0"}},
 		{"calico.yaml", []addon.Hint{
 			{Kind: "Installation", APIVersion: "operator.tigera.io", Path: "spec.images[*].name"},
 			{Kind: "Installation", APIVersion: "operator.tigera.io/v1", Path: "$.spec.calicoNode.image"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"runtime/metrics"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 	"helm.sh/helm/v4/pkg/strvals"
 
+	"github.com/eggo-k8s/eggo/internal/bundle/kubeapi"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -32,6 +34,8 @@ type RenderOptions struct {
 	KubeVersion string   // such as v1.34.2
 	APIVersions []string // that the cluster will have besides Kubernetes' own
 	IncludeCRDs bool     // what stands in crds/
+	// Scopes are kinds (group/kind) that definitions beside the chart bring, and whether they are in a namespace.
+	Scopes map[string]bool
 }
 
 const (
@@ -41,6 +45,10 @@ const (
 	maxNamed  = 10              // names in a message
 	helmName  = "v4.0.1"        // what .Capabilities.HelmVersion says on every machine
 )
+
+// Rendering is the generation of the rules by which charts are rendered: what an earlier one made of a chart is other
+// text.
+const Rendering = 2
 
 // labelRE is what a release and a namespace may be called.
 var labelRE = regexp.MustCompile(`\A[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\z`)
@@ -313,7 +321,8 @@ func (o RenderOptions) capabilities(name string) (*common.Capabilities, error) {
 	}
 	caps := common.DefaultCapabilities.Copy()
 	caps.KubeVersion = *v
-	caps.APIVersions = append(slices.Clone(caps.APIVersions), o.APIVersions...)
+	// Helm's own list is that of the Kubernetes that it was built with, and with what its library keeps for old clients.
+	caps.APIVersions = append(kubeapi.Load().Served(kubeapi.Minor(v.Version)), o.APIVersions...)
 	caps.HelmVersion.Version, caps.HelmVersion.GoVersion = helmName, "" // not those of the machine that builds
 	return caps, nil
 }
@@ -355,7 +364,7 @@ func arrange(name string, o RenderOptions, crds []piece, files map[string]string
 	for _, m := range objects {
 		middle = append(middle, piece{m.Name, m.Content})
 	}
-	pieces, unknown, err := settle(o.namespace(), crds, slices.Concat(before, middle, after))
+	pieces, unknown, err := o.settle(crds, slices.Concat(before, middle, after))
 	if err != nil {
 		return nil, nil, explain(name, nil, err)
 	}
@@ -375,9 +384,10 @@ func arrange(name string, o RenderOptions, crds []piece, files map[string]string
 
 // settle puts the namespace before everything and into what lacks one. unknown are objects of which nobody can say
 // whether they do.
-func settle(namespace string, crds, objects []piece) (pieces []piece, unknown []string, err error) {
-	s := &scopes{custom: map[string]bool{}}
-	own := false
+func (o RenderOptions) settle(crds, objects []piece) (pieces []piece, unknown []string, err error) {
+	s := &scopes{api: kubeapi.Load(), custom: map[string]bool{}}
+	maps.Copy(s.custom, o.Scopes)
+	own, namespace := false, o.namespace()
 	var rest []piece
 	for i, p := range slices.Concat(crds, objects) {
 		roots, err := documents([]byte(p.text))
@@ -421,7 +431,7 @@ func settle(namespace string, crds, objects []piece) (pieces []piece, unknown []
 	}
 	if pieces = append(pieces, rest...); !own && !given(namespace) && len(pieces) > 0 {
 		pieces = append([]piece{{"(namespace of the release)",
-			"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + namespace}}, pieces...)
+			"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + word(namespace)}}, pieces...)
 	}
 	return pieces, s.unknown, nil
 }

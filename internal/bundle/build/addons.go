@@ -41,7 +41,7 @@ func (r *resolver) addons(ctx context.Context) error {
 		return err
 	}
 	r.set.Addons = out
-	return nil
+	return r.scopes(ctx)
 }
 
 // addon pins one. What lies beside the spec is read each time and is part of the question.
@@ -55,7 +55,10 @@ func (r *resolver) addon(ctx context.Context, a spec.Addon) (lock.Addon, error) 
 		return lock.Addon{}, err
 	}
 	if old, ok := r.old.Addon(a.Name, inputs); ok {
-		return old, nil
+		if a.Chart == nil || old.Rendering == addon.Rendering {
+			return old, nil
+		}
+		return r.again(ctx, a, old, old.Scopes)
 	}
 	if err := r.beyond(a.Name); err != nil {
 		return lock.Addon{}, err
@@ -170,6 +173,9 @@ func (r *resolver) firstUse(ctx context.Context, a spec.Addon, out *lock.Addon) 
 
 // otherThanFirst says of a download that is not what it was when it was first used that this is the reason.
 func otherThanFirst(err error, trust string) error {
+	if err == nil {
+		return nil
+	}
 	if f := event.AsFault(err); trust == "first-use" &&
 		(f.Code == "fetch.sum-mismatch" || f.Code == "fetch.size" || f.Code == "fetch.too-large") {
 		return event.NewFault(f.Class, "build.first-use", nil, "what", f.Args["what"], "url", f.Args["url"])
@@ -258,7 +264,7 @@ func (b *builder) addonFiles(ctx context.Context, a spec.Addon, pin lock.Addon) 
 		src.Archive = bytes.NewReader(data)
 	}
 	o := addon.RenderOptions{Release: a.Chart.Release, Namespace: a.Chart.Namespace, KubeVersion: b.Spec.Kubernetes,
-		IncludeCRDs: true}
+		IncludeCRDs: true, Scopes: pin.Scopes}
 	if a.Chart.ValueFile.Name != "" {
 		data, err := readFile(a.Chart.ValueFile, maxAddon)
 		if err != nil {
@@ -274,17 +280,15 @@ func (b *builder) addonFiles(ctx context.Context, a spec.Addon, pin lock.Addon) 
 		return nil, err
 	}
 	for _, m := range notes {
-		b.warn("", m)
+		if m.Key != "addon.note.no-namespace" { // another addon may define it: lint knows all
+			b.warn("", m)
+		}
 	}
 	return []addon.File{{Name: strings.TrimSuffix(a.Name, path.Ext(a.Name)) + ".yaml", Data: text}}, nil
 }
 
 // pinFiles puts an addon's files into the cache and pins them with the images that they name.
 func (r *resolver) pinFiles(a spec.Addon, files []addon.File, out *lock.Addon) error {
-	hints := addon.Hints()
-	for _, h := range r.spec.Hints {
-		hints = append(hints, addon.Hint{Kind: h.Kind, APIVersion: h.APIVersion, Path: h.Path})
-	}
 	names := slices.Clone(a.Images)
 	var guesses []string
 	for _, f := range files {
@@ -293,11 +297,11 @@ func (r *resolver) pinFiles(a spec.Addon, files []addon.File, out *lock.Addon) e
 			return err
 		}
 		out.Files = append(out.Files, lock.AddonFile{Path: f.Name, SHA256: blob.SHA256, Size: blob.Size})
-		found, err := addon.Images(f.Name, f.Data, hints...)
+		found, err := r.contentOf(f.Name, blob.SHA256, f.Data)
 		if err != nil {
 			return err
 		}
-		for _, x := range found {
+		for _, x := range found.Images {
 			if x.Guess {
 				guesses = append(guesses, x.Name)
 			} else {
@@ -306,21 +310,10 @@ func (r *resolver) pinFiles(a spec.Addon, files []addon.File, out *lock.Addon) e
 		}
 	}
 	out.Images, out.Guesses = distinct(names), distinct(guesses)
-	for _, g := range out.Guesses {
-		if !slices.Contains(out.Images, g) && !r.lists(g) {
-			r.warn(r.arch, event.M("build.warn.guess", "addon", a.Name, "image", g))
-		}
+	if a.Chart != nil {
+		out.Rendering = addon.Rendering
 	}
 	return nil
-}
-
-// lists says whether the spec itself lists an image.
-func (r *resolver) lists(name string) bool {
-	n, err := image.Normalize(name)
-	return err == nil && slices.ContainsFunc(r.spec.Images, func(im spec.Image) bool {
-		m, err := image.Normalize(im.Name)
-		return err == nil && m == n
-	})
 }
 
 func distinct(in []string) []string {
@@ -345,38 +338,45 @@ func (b *builder) addonMembers(s *spec.Spec, set *lock.Set) []content {
 				member: bundle.Member{Path: layoutOf(s).Place(bundle.Addon, f.Path), Kind: bundle.Addon, Name: f.Path,
 					Version: x.Version, Source: a.URL,
 					Size: f.Size, SHA256: f.SHA256, Roles: x.Roles},
-				get: func(ctx context.Context, p *plan) error { return p.addon(ctx, x, a) },
+				get: func(ctx context.Context, p *plan) error { return p.bringAddon(ctx, p.client, x, a) },
 			})
 		}
 	}
 	return out
 }
 
-// addon brings an addon's files into the cache again, from what is pinned.
-func (p *plan) addon(ctx context.Context, x spec.Addon, a lock.Addon) error {
-	if a.URL != "" {
-		src := fetch.Source{URL: a.URL, SHA256: a.SHA256, Size: a.Size, What: a.Name}
-		if name, ok := strings.CutPrefix(a.URL, "oci://"); ok {
-			var err error
-			if src, err = p.registry.BlobSource(name, image.Descriptor{Digest: "sha256:" + a.SHA256, Size: a.Size},
-				a.Name); err != nil {
-				return err
-			}
-		}
-		if _, err := p.client.Get(ctx, src); err != nil {
-			return otherThanFirst(err, a.Trust)
+// fetchAddon brings what is pinned of an addon into the cache.
+func (b *builder) fetchAddon(ctx context.Context, client *fetch.Client, a lock.Addon) error {
+	if a.URL == "" {
+		return nil
+	}
+	src := fetch.Source{URL: a.URL, SHA256: a.SHA256, Size: a.Size, What: a.Name}
+	if name, ok := strings.CutPrefix(a.URL, "oci://"); ok {
+		var err error
+		if src, err = b.registry.BlobSource(name, image.Descriptor{Digest: "sha256:" + a.SHA256, Size: a.Size},
+			a.Name); err != nil {
+			return err
 		}
 	}
-	files, err := p.addonFiles(ctx, x, a)
+	_, err := client.Get(ctx, src)
+	return otherThanFirst(err, a.Trust)
+}
+
+// bringAddon brings an addon's files into the cache again, from what is pinned.
+func (b *builder) bringAddon(ctx context.Context, client *fetch.Client, x spec.Addon, a lock.Addon) error {
+	if err := b.fetchAddon(ctx, client, a); err != nil {
+		return err
+	}
+	files, err := b.addonFiles(ctx, x, a)
 	if x.Path.Name != "" || x.Dir.Name != "" {
-		files, _, err = (&resolver{builder: p.builder}).beside(x)
+		files, _, err = (&resolver{builder: b}).beside(x)
 	}
 	if err != nil {
 		return err
 	}
 	got := map[string]string{}
 	for _, f := range files {
-		blob, err := p.Cache.Put(bytes.NewReader(f.Data), maxAddon)
+		blob, err := b.Cache.Put(bytes.NewReader(f.Data), maxAddon)
 		if err != nil {
 			return err
 		}

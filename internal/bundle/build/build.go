@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/addon"
 	"github.com/eggo-k8s/eggo/internal/bundle/diff"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/lock"
@@ -122,7 +123,8 @@ type builder struct {
 	mu       sync.Mutex
 	warnings []event.Msg
 	warned   map[string]bool
-	specs    map[string]*spec.Spec // by architecture, with the files of their directories
+	specs    map[string]*spec.Spec     // by architecture, with the files of their directories
+	contents map[string]*addon.Content // of addons' files, by sum and name
 }
 
 func newBuilder(o *Options) *builder {
@@ -144,7 +146,8 @@ func newBuilder(o *Options) *builder {
 		c.Connections = 16
 	}
 	b := &builder{Options: &c, http: fetch.NewHTTPClient(c.Netrc.Transport(c.Transport, c.Insecure...), c.Insecure...),
-		start: time.Now(), warned: map[string]bool{}, specs: map[string]*spec.Spec{}}
+		start: time.Now(), warned: map[string]bool{}, specs: map[string]*spec.Spec{},
+		contents: map[string]*addon.Content{}}
 	b.registry = b.registries()
 	return b
 }

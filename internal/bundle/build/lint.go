@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // lint looks for what would only be found out where nothing can be fetched any more. Errors end the build, all told at
 // once. What a download turns out to be (its architecture, whether a runtime loads it) is checked when it is resolved;
 // here it is held against what the spec says now.
-func (p *plan) lint(m *bundle.Manifest) error {
+func (p *plan) lint(ctx context.Context, m *bundle.Manifest) error {
 	var errs []error
 	add := func(code string, kv ...string) {
 		errs = append(errs, event.NewFault(event.ClassFailed, code, nil, append(kv, "arch", p.arch)...))
@@ -54,8 +55,12 @@ func (p *plan) lint(m *bundle.Manifest) error {
 	for _, o := range m.Outside() {
 		add("build.outside", "member", o.Member, "place", o.Place)
 	}
-	p.warnOfImages()
-	return errors.Join(errs...)
+	unserved, kept, err := p.review(ctx, m)
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	p.warnOfImages(kept)
+	return errors.Join(append(errs, unserved...)...)
 }
 
 // found makes what an addon was found to name of its names.
@@ -71,8 +76,9 @@ func found(names []string) []addon.Found {
 	return out
 }
 
-// warnOfImages warns of images whose tag moves, and of those that nothing seems to need.
-func (p *plan) warnOfImages() {
+// warnOfImages warns of images whose tag moves, and of those that nothing seems to need. A moving tag does no harm to
+// those that are kept: every container that names them takes what the bundle has.
+func (p *plan) warnOfImages(kept map[string]bool) {
 	used := map[string]bool{}
 	for _, a := range p.set.Addons {
 		for _, f := range found(append(slices.Clone(a.Images), a.Guesses...)) {
@@ -89,7 +95,7 @@ func (p *plan) warnOfImages() {
 		if err != nil {
 			continue
 		}
-		if addon.Floating(im.Name) {
+		if addon.Floating(im.Name) && !kept[ref] {
 			p.warn(p.arch, event.M("build.warn.latest", "image", im.Name))
 		}
 		if im.Why == "" && !used[ref] && !used[repository(im.Name)] {

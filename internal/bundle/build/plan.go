@@ -68,8 +68,8 @@ func layoutOf(s *spec.Spec) bundle.Layout {
 	return bundle.Flat
 }
 
-// plan lays out the bundle of one architecture. It follows from spec and lock alone.
-func (b *builder) plan(_ context.Context, arch string, set *lock.Set) (*plan, error) {
+// plan lays out the bundle of one architecture. It follows from spec and lock alone; the addons are read.
+func (b *builder) plan(ctx context.Context, arch string, set *lock.Set) (*plan, error) {
 	full, err := b.specFor(arch)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (b *builder) plan(_ context.Context, arch string, set *lock.Set) (*plan, er
 	}
 	order(m.Members)
 	m.Format = m.NeededFormat()
-	if err := p.lint(m); err != nil {
+	if err := p.lint(ctx, m); err != nil {
 		return nil, err
 	}
 	p.manifest = m

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"slices"
@@ -113,6 +114,10 @@ type Addon struct {
 	Images []string    `json:"images,omitempty"` // that its files name, as they write them
 	// Guesses are what looks like the name of an image where no API promises one.
 	Guesses []string `json:"guesses,omitempty"`
+	// Rendering is the generation of the rules that made the files of a chart, and Scopes are kinds (group/kind) that
+	// other addons define, and whether they are in a namespace: the chart's objects were given it.
+	Rendering int             `json:"rendering,omitempty"`
+	Scopes    map[string]bool `json:"scopes,omitempty"`
 }
 
 // AddonFile is one file of addons/.
@@ -274,6 +279,7 @@ func (s *Set) validate() error {
 			sum(f.Path, f.SHA256, f.Size)
 			text(f.Path)
 		}
+		text(slices.Collect(maps.Keys(a.Scopes))...)
 	}
 	for _, im := range s.Images {
 		text(append([]string{im.Name, im.Source}, im.Names...)...)
