@@ -8,12 +8,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// What the help and the pages show can be typed: the commands, flags and arguments are those of the program.
+// What the help, the messages and the pages show can be typed: the commands, flags and arguments are those of the program.
 func TestCommandLinesOfHelpAndPages(t *testing.T) {
 	t.Parallel()
 	env := &environment{Stdout: io.Discard, Stderr: io.Discard, P: i18n.NewPrinter(i18n.English),
 		Getenv: func(string) string { return "" }}
-	lines := clitest.Help(newRoot(env))
+	root := newRoot(env)
+	lines := append(clitest.Help(root), clitest.Mentioned(t, root, "en")...)
+	lines = append(lines, clitest.Mentioned(t, root, "zh")...)
 	for _, page := range clitest.Pages(t) {
 		lines = append(lines, clitest.Of(t, page, "eggo-bundle")...)
 	}

@@ -22,12 +22,13 @@ func reader(t *testing.T, lang i18n.Lang, args ...string) *environment {
 		Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}
 }
 
-// What the help and the pages show can be typed: the commands, flags and arguments are those of the program.
+// What the help, the messages and the pages show can be typed: the commands, flags and arguments are those of the program.
 func TestCommandLinesOfHelpAndPages(t *testing.T) {
 	t.Parallel()
 	var lines []clitest.Line
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-		lines = append(lines, clitest.Help(newRootCmd(reader(t, lang)))...)
+		root := newRootCmd(reader(t, lang))
+		lines = append(append(lines, clitest.Help(root)...), clitest.Mentioned(t, root, string(lang))...)
 	}
 	for _, page := range clitest.Pages(t) {
 		lines = append(lines, clitest.Of(t, page, "eggo-tui", "eggo")...)

@@ -155,6 +155,9 @@ func Group(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// IsGroup reports whether a command does nothing without one of those below it.
+func IsGroup(cmd *cobra.Command) bool { _, is := cmd.Annotations[groups]; return is }
+
 // groups annotates the commands that only hold others.
 const groups = "eggo-group"
 
@@ -172,7 +175,7 @@ func usage(cmd *cobra.Command, p *i18n.Printer) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, p.T("cli.help.usage"))
 	below := cmd.HasAvailableSubCommands()
-	if _, group := cmd.Annotations[groups]; cmd.Runnable() && !group {
+	if cmd.Runnable() && !IsGroup(cmd) {
 		fmt.Fprintln(&b, "  "+useLine(cmd, p))
 	}
 	if below {
