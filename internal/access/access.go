@@ -64,8 +64,13 @@ type Control interface {
 	// Identify adds the caller of a request to its context (With). A request without credentials has none, and routes
 	// refuse it; wrong credentials, a forged request of a browser, and too many attempts are refused here.
 	Identify(next http.Handler) http.Handler
-	// RoleOf is what somebody is on a cluster; for the cluster "" it is what he is on all of them.
+	// RoleOf is what the caller of a request is on a cluster; for the cluster "" it is what the caller is on all of
+	// them. It is an error each time, once the credential of the request has ended.
 	RoleOf(ctx context.Context, c Caller, cluster string) (Role, error)
+	// Recheck looks up the credential of a request again, after what took time, such as reading a body. The error
+	// refuses the request: its credential has ended, and does not hold again. A request without a caller has nothing
+	// that can end.
+	Recheck(ctx context.Context) error
 	// Record writes down what was changed. An error refuses the change: nothing is done that nobody can account for.
 	Record(ctx context.Context, e Entry) error
 }

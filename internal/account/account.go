@@ -40,6 +40,8 @@ type Accounts struct {
 	forged *http.CrossOriginProtection
 	failed *refusals
 
+	changes atomic.Int64 // of users, sessions and API tokens, made by this process
+
 	setupFile atomic.Pointer[string] // has the setup token; nil: there was none
 }
 

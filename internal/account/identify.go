@@ -20,16 +20,20 @@ const Cookie = "__Host-eggo"
 // fresh is how long what is known of a caller holds. A stream lives longer, and asks again.
 const fresh = 10 * time.Second
 
-// known is what a request came with, and who sent it.
+// known is what a request came with, and who sent it. What is known of the caller changes only by what the database
+// has; an error leaves it as it is.
 type known struct {
 	a       *Accounts
 	session string // secret
 	bearer  string // secret
 
-	mu    sync.Mutex
-	at    time.Time
-	user  User
-	token Token
+	mu      sync.Mutex
+	at      time.Time // when the database was asked last
+	changes int64     // of the accounts, by then
+	until   time.Time // the credential may end then
+	user    User
+	token   Token
+	ended   error // why the credential has ended; it does not hold again
 }
 
 type (
@@ -194,66 +198,90 @@ func (a *Accounts) wrongToken(err error, address string) error {
 	return a.tokens.attempt(addressKey(address))
 }
 
-// load reads who the caller is, as it is now.
-func (k *known) load(ctx context.Context) (err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	found := false
-	code := "account.ended"
+// asked reads who the caller is, as it is now. The caller of a credential that has ended stays refused: an answer that
+// does not reach the client must not be the only one. It is called with mu held.
+func (k *known) asked(ctx context.Context) error {
+	if k.ended != nil {
+		return k.ended
+	}
+	changes := k.a.changes.Load() // before the database is read: a later change is read by the next one who asks
+	now, found, code := k.a.now(), holder{}, "account.ended"
+	var err error
 	if k.session != "" {
-		k.user, found, err = k.a.session(ctx, k.session, k.at.IsZero())
+		found, err = k.a.session(ctx, k.session, k.at.IsZero())
 	} else {
 		code = "account.token"
-		k.token, k.user, found, err = k.a.token(ctx, k.bearer)
+		found, err = k.a.token(ctx, k.bearer)
 	}
-	if err == nil && !found {
+	if err == nil && !found.holds {
 		err = event.NewFault(event.ClassAuth, code, nil)
 	}
-	if err == nil {
-		k.at = k.a.now()
+	if f := (*event.Fault)(nil); errors.As(err, &f) && f.Class == event.ClassAuth {
+		k.ended = err
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	k.at, k.changes, k.until, k.user, k.token = now, changes, found.until, found.user, found.token
+	return nil
 }
 
-// RoleOf implements access.Control. A session or a token that has ended since is told as such.
-func (a *Accounts) RoleOf(ctx context.Context, c access.Caller, cluster string) (access.Role, error) {
-	k, ok := ctx.Value(knownKey{}).(*known)
-	if !ok {
-		return a.role(ctx, c, cluster)
-	}
+// load is asked for one who does not hold mu.
+func (k *known) load(ctx context.Context) error {
 	k.mu.Lock()
-	other, old := k.user.ID != c.ID, a.now().Sub(k.at) > fresh
-	k.mu.Unlock()
-	if other {
-		return a.role(ctx, c, cluster)
+	defer k.mu.Unlock()
+	return k.asked(ctx)
+}
+
+// Recheck implements access.Control.
+func (a *Accounts) Recheck(ctx context.Context) error {
+	if k, ok := ctx.Value(knownKey{}).(*known); ok {
+		return k.load(ctx)
 	}
-	if old {
-		if err := k.load(ctx); err != nil {
+	return nil
+}
+
+// RoleOf implements access.Control. The caller of a request has the role that its credential leaves, and none when the
+// credential has ended. Only where no request was identified, the role is that of the user.
+func (a *Accounts) RoleOf(ctx context.Context, c access.Caller, cluster string) (access.Role, error) {
+	if k, ok := ctx.Value(knownKey{}).(*known); ok {
+		return k.roleOf(ctx, c, cluster)
+	}
+	return a.role(ctx, c, cluster)
+}
+
+// roleOf asks the database again when what is known is old, or may have changed since.
+func (k *known) roleOf(ctx context.Context, c access.Caller, cluster string) (access.Role, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.a.now()
+	if k.ended != nil || now.Sub(k.at) > fresh || !now.Before(k.until) || k.changes != k.a.changes.Load() {
+		if err := k.asked(ctx); err != nil {
 			return access.None, err
 		}
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return roleOf(k.user, k.token, cluster)
+	if c.ID != k.user.ID || c.Token != k.token.ID { // a request has the rights of its own caller alone
+		return access.None, nil
+	}
+	if k.token.ID != "" {
+		return k.token.On(k.user, cluster), nil
+	}
+	if k.user.Reset {
+		return access.None, event.NewFault(event.ClassAuth, "account.reset", nil)
+	}
+	return k.user.On(cluster), nil
 }
 
-// role is that of somebody who is not the caller of this request.
+// role is that of a user without a request. What an API token leaves of it only its request can say.
 func (a *Accounts) role(ctx context.Context, c access.Caller, cluster string) (access.Role, error) {
-	u, err := a.Find(ctx, c.ID)
+	if c.Token != "" {
+		return access.None, nil
+	}
+	u, err := a.ByID(ctx, c.ID)
 	if err != nil && event.AsFault(err).Code == "account.unknown" || u.Disabled {
 		return access.None, nil
 	}
 	return u.On(cluster), err
-}
-
-func roleOf(u User, t Token, cluster string) (access.Role, error) {
-	if t.ID != "" {
-		return t.On(u, cluster), nil
-	}
-	if u.Reset {
-		return access.None, event.NewFault(event.ClassAuth, "account.reset", nil)
-	}
-	return u.On(cluster), nil
 }
 
 // CookieOf is the cookie of a session.

@@ -35,7 +35,7 @@ func (a *Accounts) LoginProvider(ctx context.Context, address string, i Identity
 		return Session{}, err
 	}
 	u, nothing := User{}, false
-	if err := a.db.Update(ctx, func(tx *sql.Tx) error {
+	if err := a.change(ctx, func(tx *sql.Tx) error {
 		on, err := grants(ctx, tx, i.Given)
 		if nothing = i.Role == access.None && len(on) == 0; err != nil || nothing {
 			return err
@@ -57,7 +57,7 @@ func (a *Accounts) LoginProvider(ctx context.Context, address string, i Identity
 
 // withdraw takes all that a user has who has no role at the provider any more: roles, sessions and API tokens.
 func (a *Accounts) withdraw(ctx context.Context, i Identity, address string) error {
-	return a.db.Update(ctx, func(tx *sql.Tx) error {
+	return a.change(ctx, func(tx *sql.Tx) error {
 		u, err := userBy(ctx, tx, "subject", i.Subject)
 		if err != nil && event.AsFault(err).Code == "account.unknown" {
 			return nil

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -42,7 +43,7 @@ func (a *Accounts) Login(ctx context.Context, address, name, password, before st
 // begin starts a session of a user.
 func (a *Accounts) begin(ctx context.Context, u User, address, action, before string) (Session, error) {
 	text, hash := secret()
-	err := a.db.Update(ctx, func(tx *sql.Tx) error {
+	err := a.change(ctx, func(tx *sql.Tx) error {
 		now := millis(a.now())
 		if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE hash = ? OR created < ? OR seen < ?",
 			digest(before), now-a.life.Milliseconds(), now-a.idle.Milliseconds()); err != nil {
@@ -105,7 +106,7 @@ func (a *Accounts) verify(ctx context.Context, name, password string, counted []
 
 // Logout ends a session.
 func (a *Accounts) Logout(ctx context.Context, address string, s Session) error {
-	return a.db.Update(ctx, func(tx *sql.Tx) error {
+	return a.change(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE hash = ?", digest(s.Secret)); err != nil {
 			return err
 		}
@@ -114,9 +115,17 @@ func (a *Accounts) Logout(ctx context.Context, address string, s Session) error 
 	})
 }
 
+// holder is whose a credential is.
+type holder struct {
+	user  User
+	token Token // of an API token
+	holds bool
+	until time.Time // when it ends, unless it is used
+}
+
 // session is the one of a cookie, if it has not ended. It is in use when a request comes with it; a stream that asks
 // again does not keep it.
-func (a *Accounts) session(ctx context.Context, text string, used bool) (u User, found bool, err error) {
+func (a *Accounts) session(ctx context.Context, text string, used bool) (h holder, err error) {
 	now := a.now()
 	var created, seen int64
 	err = a.db.View(ctx, func(tx *sql.Tx) error {
@@ -124,15 +133,15 @@ func (a *Accounts) session(ctx context.Context, text string, used bool) (u User,
 		err := tx.QueryRowContext(ctx, "SELECT user, created, seen FROM sessions WHERE hash = ?", digest(text)).
 			Scan(&id, &created, &seen)
 		if err == nil {
-			u, err = userBy(ctx, tx, "id", id)
+			h.user, err = userBy(ctx, tx, "id", id)
 		}
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return User{}, false, nil
+		return holder{}, nil
 	}
-	if err != nil || u.Disabled || now.Sub(fromMillis(created)) > a.life || now.Sub(fromMillis(seen)) > a.idle {
-		return User{}, false, err
+	if err != nil || h.user.Disabled || now.Sub(fromMillis(created)) > a.life || now.Sub(fromMillis(seen)) > a.idle {
+		return holder{}, err
 	}
 	if used && now.Sub(fromMillis(seen)) > a.idle/20 { // not at every request: each is written to the disk
 		// The next request tries again: with a full disk, who has a session can still read.
@@ -141,7 +150,11 @@ func (a *Accounts) session(ctx context.Context, text string, used bool) (u User,
 			return err
 		})
 	}
-	return u, true, nil
+	h.holds, h.until = true, fromMillis(created).Add(a.life)
+	if idle := fromMillis(seen).Add(a.idle); idle.Before(h.until) {
+		h.until = idle
+	}
+	return h, nil
 }
 
 // loggable is the name that somebody gave as theirs, which may be a password in the wrong field.

@@ -27,6 +27,7 @@ const (
 type Token struct {
 	ID      string
 	User    string // name
+	UserID  string
 	Name    string
 	Role    access.Role // at most; the user's own counts too
 	Cluster string      // "": all
@@ -69,7 +70,7 @@ func (a *Accounts) NewToken(ctx context.Context, user string, t Token) (Token, s
 		if err != nil {
 			return err
 		}
-		t.User = u.Name
+		t.User, t.UserID = u.Name, u.ID
 		_, err = tx.ExecContext(ctx, "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?)", t.ID, digest(text), u.ID,
 			t.Name, string(t.Role), t.Cluster, millis(t.Created), millis(t.Ends))
 		return err
@@ -77,12 +78,12 @@ func (a *Accounts) NewToken(ctx context.Context, user string, t Token) (Token, s
 	return t, text, err
 }
 
-const tokenColumns = `tokens.id, users.name, tokens.name, tokens.role, cluster, tokens.created, ends
+const tokenColumns = `tokens.id, users.name, users.id, tokens.name, tokens.role, cluster, tokens.created, ends
 	FROM tokens JOIN users ON users.id = tokens.user`
 
 func scanToken(row interface{ Scan(...any) error }) (t Token, err error) {
 	var created, ends int64
-	err = row.Scan(&t.ID, &t.User, &t.Name, &t.Role, &t.Cluster, &created, &ends)
+	err = row.Scan(&t.ID, &t.User, &t.UserID, &t.Name, &t.Role, &t.Cluster, &created, &ends)
 	t.Created, t.Ends = fromMillis(created), fromMillis(ends)
 	return t, err
 }
@@ -110,7 +111,7 @@ func (a *Accounts) Tokens(ctx context.Context, user, after string, most int) (ou
 
 // DeleteToken revokes an API token; owner is the ID of the user whose token it has to be, "" for any.
 func (a *Accounts) DeleteToken(ctx context.Context, id, owner string) error {
-	return a.db.Update(ctx, func(tx *sql.Tx) error {
+	return a.change(ctx, func(tx *sql.Tx) error {
 		done, err := tx.ExecContext(ctx, "DELETE FROM tokens WHERE id = ? AND (? = '' OR user = ?)", id, owner, owner)
 		if err != nil {
 			return err
@@ -123,23 +124,27 @@ func (a *Accounts) DeleteToken(ctx context.Context, id, owner string) error {
 }
 
 // token is the API token of a request, and its user, if it has not ended.
-func (a *Accounts) token(ctx context.Context, text string) (t Token, u User, found bool, err error) {
+func (a *Accounts) token(ctx context.Context, text string) (h holder, err error) {
 	if !strings.HasPrefix(text, tokenPrefix) {
-		return t, u, false, nil
+		return holder{}, nil
 	}
 	err = a.db.View(ctx, func(tx *sql.Tx) error {
-		t, err = scanToken(tx.QueryRowContext(ctx, "SELECT "+tokenColumns+" WHERE hash = ?", digest(text)))
+		h.token, err = scanToken(tx.QueryRowContext(ctx, "SELECT "+tokenColumns+" WHERE hash = ?", digest(text)))
 		if err == nil {
-			u, err = userBy(ctx, tx, "name", t.User)
+			h.user, err = userBy(ctx, tx, "id", h.token.UserID)
 		}
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return t, u, false, nil
+		return holder{}, nil
 	}
-	if err == nil && a.stale(u) {
-		err = event.NewFault(event.ClassAuth, "account.stale", nil, "name", u.Name, "days",
+	if err == nil && a.stale(h.user) {
+		err = event.NewFault(event.ClassAuth, "account.stale", nil, "name", h.user.Name, "days",
 			strconv.Itoa(int(providerHolds/(24*time.Hour))))
 	}
-	return t, u, err == nil && !u.Disabled && a.now().Before(t.Ends), err
+	if err != nil || h.user.Disabled || !a.now().Before(h.token.Ends) {
+		return holder{}, err
+	}
+	h.holds, h.until = true, h.token.Ends
+	return h, nil
 }

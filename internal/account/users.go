@@ -189,6 +189,15 @@ func userBy(ctx context.Context, tx *sql.Tx, column, value string) (User, error)
 	return u, rows.Err()
 }
 
+// ByID is the user with an ID.
+func (a *Accounts) ByID(ctx context.Context, id string) (u User, err error) {
+	err = a.db.View(ctx, func(tx *sql.Tx) error {
+		u, err = userBy(ctx, tx, "id", id)
+		return err
+	})
+	return u, err
+}
+
 // Find is the user with an ID or a name.
 func (a *Accounts) Find(ctx context.Context, user string) (u User, err error) {
 	err = a.db.View(ctx, func(tx *sql.Tx) error {
@@ -285,6 +294,12 @@ func (a *Accounts) Change(ctx context.Context, user string, c Change) (out User,
 	return out, err
 }
 
+// change is an update after which what is known of callers may not hold any more: each request asks again.
+func (a *Accounts) change(ctx context.Context, do func(*sql.Tx) error) error {
+	defer a.changes.Add(1)
+	return a.db.Update(ctx, do)
+}
+
 // logOut ends all sessions and all API tokens of a user.
 func logOut(ctx context.Context, tx *sql.Tx, id string) error {
 	_, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE user = ?", id)
@@ -296,7 +311,7 @@ func logOut(ctx context.Context, tx *sql.Tx, id string) error {
 
 // keepingAnAdmin refuses a change after which nobody could change anything.
 func (a *Accounts) keepingAnAdmin(ctx context.Context, do func(*sql.Tx) error) error {
-	return a.db.Update(ctx, func(tx *sql.Tx) error {
+	return a.change(ctx, func(tx *sql.Tx) error {
 		before, err := admins(ctx, tx)
 		if err == nil {
 			err = do(tx)
@@ -356,7 +371,7 @@ func (a *Accounts) ChangePassword(
 
 // RevokeTokens ends all API tokens of a user, and gives how many there were.
 func (a *Accounts) RevokeTokens(ctx context.Context, user string) (n int64, err error) {
-	err = a.db.Update(ctx, func(tx *sql.Tx) error {
+	err = a.change(ctx, func(tx *sql.Tx) error {
 		u, err := find(ctx, tx, user)
 		if err != nil {
 			return err
@@ -388,7 +403,7 @@ func (a *Accounts) setPassword(ctx context.Context, u User, password string, n n
 	if err != nil {
 		return err
 	}
-	return a.db.Update(ctx, func(tx *sql.Tx) error {
+	return a.change(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "UPDATE users SET password = ?, reset = ? WHERE id = ?", hash, n.reset,
 			u.ID); err != nil {
 			return err

@@ -63,8 +63,8 @@ type viewer struct {
 	order string
 	speed float64
 	beat  time.Duration // 0: as usual
-	// still says whether the reader may see it still; nil: drawing asks.
-	still func() bool
+	// may says whether the reader may see what is new, still whether there is anything to see; nil: drawing asks.
+	may, still func() bool
 }
 
 // news is what is new to the viewer; false: nothing is.
@@ -108,6 +108,9 @@ func (p *Page) streamTo(v *visit, w *viewer, every time.Duration, draw func() (p
 	defer alive.Stop()
 	for now := first; ; {
 		if m, some := w.news(now); some {
+			if w.may != nil && !w.may() {
+				return errAnswered
+			}
 			if err := v.send(m); err != nil || m.Over {
 				return errAnswered
 			}

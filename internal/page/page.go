@@ -124,7 +124,21 @@ func (p *Page) readStatic() error {
 // routes are those of the page.
 func (p *Page) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	for pattern, h := range map[string]func(*visit) error{
+	for pattern, h := range p.patterns() {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, h) })
+	}
+	mux.HandleFunc("GET /static/{sum}/{file}", p.asset)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		p.serve(w, r, func(v *visit) error {
+			return event.NewFault(event.ClassUsage, "api.no-route", nil, "path", v.r.URL.Path)
+		})
+	})
+	return mux
+}
+
+// patterns are the addresses of the page.
+func (p *Page) patterns() map[string]func(*visit) error {
+	return map[string]func(*visit) error{
 		"GET /{$}":                                         p.clusters,
 		"GET /live":                                        p.clustersLive,
 		"GET /new":                                         p.opened(p.creation()),
@@ -162,16 +176,7 @@ func (p *Page) routes() *http.ServeMux {
 		"POST " + unscripted: func(*visit) error {
 			return event.NewFault(event.ClassUsage, "page.script", nil)
 		},
-	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, h) })
 	}
-	mux.HandleFunc("GET /static/{sum}/{file}", p.asset)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		p.serve(w, r, func(v *visit) error {
-			return event.NewFault(event.ClassUsage, "api.no-route", nil, "path", v.r.URL.Path)
-		})
-	})
-	return mux
 }
 
 // restorePath is where a backup is restored.
@@ -187,6 +192,7 @@ type visit struct {
 	p     *i18n.Printer
 	lang  i18n.Lang
 	theme string // light, dark, or "" for what the browser prefers
+	by    access.Control
 	me    routes.Me
 }
 
@@ -204,6 +210,7 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request, do func(*visit) err
 		return
 	}
 	v := visitOf(w, r)
+	v.by = p.Access
 	err := p.enter(v)
 	if err == nil {
 		err = do(v)

@@ -364,7 +364,7 @@ func (p *Page) nodeLog(v *visit) error {
 		fmt.Fprintf(&text, "%s %s%s %s\n", r.at.UTC().Format("2006-01-02T15:04:05.000Z"), event.Clean(r.step), mark,
 			line)
 		if text.Len() > 64<<10 {
-			if v.write(text.String()) != nil {
+			if p.shows(v, b.cluster) != nil || v.write(text.String()) != nil {
 				return errAnswered
 			}
 			text.Reset()

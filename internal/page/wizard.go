@@ -20,13 +20,13 @@ type wizard struct {
 	send  func(v *visit) (string, error) // gives the address of what came of it
 }
 
-// form reads what was sent.
+// form reads what was sent, which may have taken long: it does not count if the reader has been logged out meanwhile.
 func (v *visit) form() (url.Values, error) {
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, mostForm)
 	if err := v.r.ParseForm(); err != nil {
 		return nil, malformed(err)
 	}
-	return v.r.PostForm, nil
+	return v.r.PostForm, v.by.Recheck(v.r.Context())
 }
 
 // opened is the form before anything is typed.

@@ -1,10 +1,14 @@
 package problem
 
-import "github.com/danielgtaylor/huma/v2"
+import (
+	"context"
+
+	"github.com/danielgtaylor/huma/v2"
+)
 
 type humaContext = huma.Context
 
-// denied is a request that its sender may not send. If its shape is wrong, too, he is told the former.
+// denied is a request that its sender may not send. It is answered with that, whatever else is wrong with it.
 type denied struct {
 	humaContext
 	err  error
@@ -22,12 +26,21 @@ func (d *denied) SetStatus(status int) {
 // Unwrap is for huma's adapter.
 func (d *denied) Unwrap() huma.Context { return d.humaContext }
 
-// Guard is a middleware of huma for a route whose rights follow from its path: who may not send a request does not
-// learn which shape it is to have. Of a request whose shape is right, the route says so itself.
+type deniedKey struct{}
+
+// deniedBy is why a Guard has denied a request; nil: none has.
+func deniedBy(ctx context.Context) error {
+	err, _ := ctx.Value(deniedKey{}).(error)
+	return err
+}
+
+// Guard is a middleware of huma for a route whose rights follow from its path. A request that check refuses is read, so
+// that it can be written down with what it is about, and ends in Handler: the route is never called, and its sender
+// does not learn which shape the request is to have.
 func Guard(check func(huma.Context) error) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		if err := check(ctx); err != nil {
-			ctx = &denied{humaContext: ctx, err: err}
+			ctx = &denied{humaContext: huma.WithValue(ctx, deniedKey{}, err), err: err}
 		}
 		next(ctx)
 	}

@@ -214,15 +214,25 @@ func Printer(accept string) *i18n.Printer {
 	return i18n.NewPrinter(best)
 }
 
-// Handler has the errors of a route said as problems, in the language of its request.
-func Handler[I, O any](do func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
+// Handler has the errors of a route said as problems, in the language of its request. A request that a Guard has denied
+// does not reach the route: refused is called for it, such as to write it down, and gives what its sender learns.
+func Handler[I, O any](
+	do func(context.Context, *I) (*O, error), refused ...func(context.Context, *I, error) error,
+) func(context.Context, *I) (*O, error) {
 	return func(ctx context.Context, in *I) (*O, error) {
 		decoded(ctx)
-		out, err := do(ctx, in)
-		if err != nil {
-			return nil, Of(From(ctx), err)
+		err := deniedBy(ctx)
+		if err == nil {
+			var out *O
+			if out, err = do(ctx, in); err == nil {
+				return out, nil
+			}
+		} else {
+			for _, f := range refused {
+				err = f(ctx, in, err)
+			}
 		}
-		return out, nil
+		return nil, Of(From(ctx), err)
 	}
 }
 

@@ -100,6 +100,49 @@ func TestEverythingWrongIsAProblem(t *testing.T) {
 	}
 }
 
+// A request that a Guard has refused does not reach its route, whatever its shape: what is wrong with its shape is not
+// said. It is written down once.
+func TestAGuardEndsARequest(t *testing.T) {
+	mux := http.NewServeMux()
+	cfg := huma.DefaultConfig("test", "1")
+	cfg.Transformers, cfg.CreateHooks = []huma.Transformer{Transform}, nil
+	api := humago.New(mux, cfg)
+	type in struct {
+		Body struct {
+			Name string `json:"name" minLength:"3"`
+		}
+	}
+	var why error
+	reached, written := 0, 0
+	huma.Register(api, huma.Operation{OperationID: "x", Method: "POST", Path: "/x", Middlewares: huma.Middlewares{
+		Guard(func(huma.Context) error { return why })}}, Handler(func(context.Context, *in) (*struct{}, error) {
+		reached++
+		return nil, nil
+	}, func(_ context.Context, in *in, err error) error {
+		if written++; in.Body.Name != "abc" {
+			t.Error(in.Body.Name)
+		}
+		return err
+	}))
+	send := func(body string) *httptest.ResponseRecorder {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/x", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		mux.ServeHTTP(w, r)
+		return w
+	}
+	if w := send(`{"name":"abc"}`); w.Code != http.StatusNoContent || reached != 1 || written != 0 {
+		t.Error(w.Code, w.Body, reached, written)
+	}
+	why = event.NewFault(event.ClassAuth, "account.ended", nil)
+	for body, times := range map[string]int{`{"name":"abc"}`: 1, `{"name":1}`: 0, `{`: 0, ``: 0} {
+		written = 0
+		if w := send(body); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), "account.ended") ||
+			strings.Contains(w.Body.String(), "errors") || reached != 1 || written != times {
+			t.Errorf("%s: %d %s, reached %d times, written %d times", body, w.Code, w.Body, reached, written)
+		}
+	}
+}
+
 // What huma says of the shape of a request is said in both languages; what nobody knows is not lost.
 func TestShapes(t *testing.T) {
 	en, zh := i18n.NewPrinter(i18n.English), i18n.NewPrinter(i18n.Chinese)

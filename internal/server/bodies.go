@@ -48,6 +48,7 @@ func bodyLimit(op *huma.Operation) int64 {
 
 // bodies reads the bodies of requests, before anything is done with them.
 type bodies struct {
+	by     access.Control
 	mux    *http.ServeMux
 	routes map[string]bodyRoute // by pattern
 	known  *budget              // of requests whose sender is known
@@ -62,8 +63,8 @@ type bodyRoute struct {
 }
 
 // newBodies reads the limits from the operations that are registered with mux, and has huma keep the same.
-func newBodies(mux *http.ServeMux, doc *huma.OpenAPI) *bodies {
-	b := &bodies{mux: mux, routes: map[string]bodyRoute{}, turns: make(chan struct{}, decodedAtOnce),
+func newBodies(by access.Control, mux *http.ServeMux, doc *huma.OpenAPI) *bodies {
+	b := &bodies{by: by, mux: mux, routes: map[string]bodyRoute{}, turns: make(chan struct{}, decodedAtOnce),
 		known: newBudget(budgetOfAll, budgetOfUser), open: newBudget(openBudget, openBudgetOfAddress)}
 	for _, item := range doc.Paths {
 		for method, op := range problem.Operations(item) {
@@ -77,7 +78,8 @@ func newBodies(mux *http.ServeMux, doc *huma.OpenAPI) *bodies {
 
 // read wraps the API and the page. A body is read only if its sender is known or the route is for all, only up to the
 // limit of the route, and only while the bodies of all requests together leave room for it. A body that is too large,
-// incomplete or too slow is refused here: huma calls that an error of the server.
+// incomplete or too slow is refused here: huma calls that an error of the server. So is one whose sender's credential
+// has ended meanwhile.
 func (b *bodies) read(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
@@ -109,10 +111,14 @@ func (b *bodies) read(next http.Handler) http.Handler {
 		text, free, err := b.whole(w, r, route.most, who, known)
 		if err != nil {
 			w.Header().Set("Connection", "close") // what is left of the body is not waited for
+		} else {
+			defer free()
+			err = b.by.Recheck(r.Context()) // that took its time
+		}
+		if err != nil {
 			problem.Write(w, r, err)
 			return
 		}
-		defer free()
 		body := io.NopCloser(bytes.NewReader(text))
 		r.Body, r.ContentLength = &whole{body, http.NewResponseController(w)}, int64(len(text))
 		next.ServeHTTP(w, r.WithContext(problem.Reading(r.Context(), text)))

@@ -82,6 +82,9 @@ func (s *Server) issue(ctx context.Context, who access.Caller, in *issueInput) (
 			string(v.State))
 	}
 	role, err := s.Access.RoleOf(ctx, who, in.Cluster)
+	if err == nil && !role.May(access.View) { // it was taken away since
+		err = access.Unknown(in.Cluster)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,18 +120,23 @@ type guarded struct {
 	*site
 	accounts *account.Accounts
 	db       *database.DB
+	later    *atomic.Int64 // how far the clock of the accounts is ahead, in nanoseconds
 }
+
+func cheap() account.Cost { return account.Cost{Passes: 1, Memory: 8, Threads: 1} }
 
 const goodPassword = "correct horse battery"
 
-func beginGuarded(t *testing.T) *guarded {
+func beginGuarded(t *testing.T, change ...func(*Options)) *guarded {
 	t.Helper()
 	db, err := database.Open(t.Context(), filepath.Join(t.TempDir(), "server.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	a, err := account.Open(t.Context(), db, account.Options{Cost: account.Cost{Passes: 1, Memory: 8, Threads: 1}})
+	later := new(atomic.Int64)
+	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	a, err := account.Open(t.Context(), db, account.Options{Now: now, Cost: cheap()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,12 +144,15 @@ func beginGuarded(t *testing.T) *guarded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &guarded{accounts: a, db: db}
+	g := &guarded{accounts: a, db: db, later: later}
 	g.site = beginOn(t, store, func(o *Options) {
 		o.Access, o.More = a, func(api huma.API) { routes.Register(api, a, false, o.Manager.Has) }
 		d := o.Deps()
 		d.Dialer, d.Clock = nowhere{}, operationtest.Swift{}
 		o.Deps = func() operation.Deps { return d }
+		for _, f := range change {
+			f(o)
+		}
 	})
 	for name, u := range map[string]account.New{
 		"plain": {}, "global": {Role: access.Admin}, "elsewhere": {Grants: account.Grants{"two": access.Admin}},

@@ -36,7 +36,12 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	reg.MustRegister(c)
-	if role, err := s.Access.RoleOf(ctx, who, ""); err == nil && role.May(access.View) {
+	role, err := s.Access.RoleOf(ctx, who, "")
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	if role.May(access.View) {
 		reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(w, r)

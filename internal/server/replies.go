@@ -47,7 +47,7 @@ type reply struct {
 }
 
 // once answers a request with a key once.
-func (s *replies) once(next http.Handler) http.Handler {
+func (s *replies) once(by access.Control, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := r.Header.Get("Idempotency-Key")
 		who, known := access.From(r.Context())
@@ -65,7 +65,12 @@ func (s *replies) once(next http.Handler) http.Handler {
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil { // of a form of the page: others were read before
-			problem.Write(w, r, event.NewFault(event.ClassUsage, "api.body", err))
+			err = event.NewFault(event.ClassUsage, "api.body", err)
+		} else {
+			err = by.Recheck(r.Context())
+		}
+		if err != nil {
+			problem.Write(w, r, err)
 			return
 		}
 		r.Body = &whole{io.NopCloser(bytes.NewReader(body)), http.NewResponseController(w)}
@@ -73,7 +78,7 @@ func (s *replies) once(next http.Handler) http.Handler {
 		k := replyKey{who.ID, who.Token, r.Method, r.URL.RequestURI(), key}
 		have := s.enter(k, mine)
 		if have != nil {
-			s.again(w, r, have, mine)
+			s.again(by, w, r, have, mine)
 			return
 		}
 		out := &recorder{ResponseWriter: w}
@@ -199,8 +204,8 @@ func secret(path string) bool {
 	return false
 }
 
-// again gives the answer of before.
-func (s *replies) again(w http.ResponseWriter, r *http.Request, have, now *reply) {
+// again gives the answer of before, to one who is still known when it is there.
+func (s *replies) again(by access.Control, w http.ResponseWriter, r *http.Request, have, now *reply) {
 	if have.digest != now.digest {
 		problem.Write(w, r, event.NewFault(event.ClassUsage, "api.idempotency-key", nil))
 		return
@@ -208,6 +213,10 @@ func (s *replies) again(w http.ResponseWriter, r *http.Request, have, now *reply
 	select {
 	case <-have.done:
 	case <-r.Context().Done():
+		return
+	}
+	if err := by.Recheck(r.Context()); err != nil {
+		problem.Write(w, r, err)
 		return
 	}
 	if have.status == 0 {

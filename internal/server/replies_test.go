@@ -15,7 +15,7 @@ import (
 func TestWhatIsKeptOfAnswers(t *testing.T) {
 	var s replies
 	calls := 0
-	h := s.once(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	h := s.once(&rights{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		calls++
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write([]byte("secret"))
@@ -53,7 +53,7 @@ func TestARequestIsSentAgainWhileItFails(t *testing.T) {
 		fail := make(chan struct{})
 		calls := 0
 		var s replies
-		h := s.once(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h := s.once(&rights{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			calls++
 			<-fail
 			w.WriteHeader(http.StatusConflict)
@@ -90,7 +90,7 @@ type echo struct {
 func newEcho() *echo {
 	e := &echo{}
 	var s replies
-	e.h = s.once(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	e.h = s.once(&rights{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		e.calls++
 		_, _ = w.Write([]byte(e.says))
 	}))

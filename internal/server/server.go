@@ -77,7 +77,7 @@ func New(o Options) http.Handler {
 	if o.More != nil {
 		o.More(api)
 	}
-	bodies := newBodies(mux, api.OpenAPI())
+	bodies := newBodies(o.Access, mux, api.OpenAPI())
 	document(api.OpenAPI())
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
@@ -97,7 +97,7 @@ func New(o Options) http.Handler {
 		mux.Handle("/api/", unknown)
 		mux.Handle("/", o.Page(bodies.decoding(mux)))
 	}
-	return speaking(o.Access.Identify(bodies.read(s.replies.once(bodies.decoding(rooted(mux, unknown))))))
+	return speaking(o.Access.Identify(bodies.read(s.replies.once(o.Access, bodies.decoding(rooted(mux, unknown))))))
 }
 
 // methods are those that a path of the API can be sent with.
@@ -180,12 +180,30 @@ func add[I, O any](
 		_, err := access.Check(ctx.Context(), s.Access, r.may, name)
 		return err
 	}))
-	huma.Register(api, r.Operation, problem.Handler(func(ctx context.Context, in *I) (*O, error) {
-		name := ""
-		if r.cluster != nil {
-			name = r.cluster(in)
+	of := func(in *I) string {
+		if r.cluster == nil {
+			return ""
 		}
-		who, err := access.Check(ctx, s.Access, r.may, name)
+		return r.cluster(in)
+	}
+	record := func(ctx context.Context, in *I, refused error) error { // also what is refused
+		known, is := access.From(ctx)
+		if !recorded || !is {
+			return refused
+		}
+		entry := access.Entry{At: time.Now(), Caller: known, Address: address(ctx), Action: r.OperationID,
+			Cluster: of(in)}
+		for _, more := range about {
+			cluster, target := more(in)
+			entry.Cluster, entry.Target = cmp.Or(entry.Cluster, cluster), event.Clean(target)
+		}
+		if err := s.Access.Record(ctx, entry); refused == nil {
+			return err
+		}
+		return refused
+	}
+	huma.Register(api, r.Operation, problem.Handler(func(ctx context.Context, in *I) (*O, error) {
+		who, err := access.Check(ctx, s.Access, r.may, of(in))
 		if l, is := any(in).(loggingIn); err == nil && is && l.logsIn() {
 			leave, busy := s.logins.enter(who)
 			if busy != nil { // nothing was done, and nothing is written down: this may come in any number
@@ -193,22 +211,11 @@ func add[I, O any](
 			}
 			defer leave()
 		}
-		if known, is := access.From(ctx); recorded && is { // also what is refused
-			entry := access.Entry{At: time.Now(), Caller: known, Address: address(ctx), Action: r.OperationID,
-				Cluster: name}
-			for _, of := range about {
-				cluster, target := of(in)
-				entry.Cluster, entry.Target = cmp.Or(name, cluster), event.Clean(target)
-			}
-			if bad := s.Access.Record(ctx, entry); bad != nil && err == nil {
-				return nil, bad
-			}
-		}
-		if err != nil {
+		if err = record(ctx, in, err); err != nil {
 			return nil, err
 		}
 		return do(ctx, who, in)
-	}))
+	}, record))
 }
 
 // misshapen is a transformer of huma, which answers requests by itself that do not have the shape of their route: those

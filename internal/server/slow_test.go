@@ -39,18 +39,23 @@ func (p pipes) Close() error { return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // piped is a server in the time of a bubble. ended gets how long each request took.
-func piped(t *testing.T) (at pipes, ended chan time.Duration) {
+func piped(t *testing.T, change ...func(*Options)) (at pipes, ended chan time.Duration) {
 	t.Helper()
 	m, err := manager.New(t.Context(), manager.Options{Store: &managertest.Memory{}, Runner: &managertest.World{},
 		Clock: managertest.Clock{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := local.Deps(local.Options{Root: t.TempDir()})
-	h := New(Options{Manager: m, Access: &rights{roles: map[string]access.Role{"vera": access.Viewer,
+	root := t.TempDir()
+	d := local.Deps(local.Options{Root: root})
+	o := Options{Manager: m, Access: &rights{roles: map[string]access.Role{"vera": access.Viewer,
 		"ann": access.Admin}}, Version: "v1", Bundles: t.TempDir(), Deps: func() operation.Deps { return d },
-		Runs: runs.New(runs.Options{Root: t.TempDir(), Data: t.TempDir()})})
-	at, ended = make(pipes), make(chan time.Duration, 1)
+		Runs: runs.New(runs.Options{Root: root, Data: t.TempDir()})}
+	for _, f := range change {
+		f(&o)
+	}
+	h := New(o)
+	at, ended = make(pipes), make(chan time.Duration, 8)
 	s := listen.Server(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		h.ServeHTTP(w, r)

@@ -50,12 +50,6 @@ func Register(to huma.API, a *account.Accounts, provider bool, there func(cluste
 		o.Security = bySession()
 		return o
 	}
-	admin := func(o huma.Operation) huma.Operation {
-		o.Middlewares = append(o.Middlewares, problem.Guard(func(ctx huma.Context) error {
-			return x.administers(ctx.Context(), o.Method != http.MethodGet)
-		}))
-		return o
-	}
 	huma.Register(to, open("login-methods", http.MethodGet, "/login", "Which logins are possible"), handled(x.methods))
 	huma.Register(to, open("login", http.MethodPost, "/login", "Log in with a password"), handled(x.login))
 	huma.Register(to, open("setup", http.MethodPost, "/setup", "Create the first administrator"), handled(x.setup))
@@ -63,18 +57,17 @@ func Register(to huma.API, a *account.Accounts, provider bool, there func(cluste
 	huma.Register(to, op("get-me", http.MethodGet, "/me", "Who sends the request"), handled(x.me))
 	huma.Register(to, person("change-password", http.MethodPut, "/me/password", "Change one's own password"),
 		handled(x.changePassword))
-	huma.Register(to, admin(op("list-users", http.MethodGet, "/users", "List users")), handled(x.users))
+	administered(to, x, op("list-users", http.MethodGet, "/users", "List users"), x.users, nil)
 	create := person("create-user", http.MethodPost, "/users", "Create a user")
 	create.DefaultStatus = http.StatusCreated
-	huma.Register(to, admin(create), handled(x.createUser))
-	huma.Register(to, admin(op("get-user", http.MethodGet, "/users/{user}", "Read a user")), handled(x.user))
-	huma.Register(to, admin(person("update-user", http.MethodPatch, "/users/{user}",
-		"Change roles, or disable a user")),
-		handled(x.updateUser))
-	huma.Register(to, admin(person("delete-user", http.MethodDelete, "/users/{user}", "Delete a user")),
-		handled(x.deleteUser))
-	huma.Register(to, admin(person("reset-password", http.MethodPost, "/users/{user}/reset-password",
-		"Set a password that the user has to change")), handled(x.resetPassword))
+	administered(to, x, create, x.createUser, func(in *createUserInput) string { return in.Body.Name })
+	administered(to, x, op("get-user", http.MethodGet, "/users/{user}", "Read a user"), x.user, nil)
+	administered(to, x, person("update-user", http.MethodPatch, "/users/{user}", "Change roles, or disable a user"),
+		x.updateUser, func(in *updateUserInput) string { return in.User })
+	administered(to, x, person("delete-user", http.MethodDelete, "/users/{user}", "Delete a user"), x.deleteUser,
+		func(in *UserPath) string { return in.User })
+	administered(to, x, person("reset-password", http.MethodPost, "/users/{user}/reset-password",
+		"Set a password that the user has to change"), x.resetPassword, func(in *resetInput) string { return in.User })
 	huma.Register(to, op("list-tokens", http.MethodGet, "/tokens", "List API tokens"), handled(x.tokens))
 	create = person("create-token", http.MethodPost, "/tokens", "Create an API token")
 	create.DefaultStatus = http.StatusCreated
@@ -83,7 +76,32 @@ func Register(to huma.API, a *account.Accounts, provider bool, there func(cluste
 	revoke.Description = "A session revokes the API tokens of its user, that of an administrator also those of " +
 		"others; an API token only itself."
 	huma.Register(to, revoke, handled(x.deleteToken))
-	huma.Register(to, admin(op("list-audit", http.MethodGet, "/audit", "Read the audit log")), handled(x.audit))
+	administered(to, x, op("list-audit", http.MethodGet, "/audit", "Read the audit log"), x.audit, nil)
+}
+
+// administered adds a route for administrators. A change is recorded with what it is about, and so is one that is
+// refused. An API token changes no user: with one that leaked, somebody could create another way in.
+func administered[I, O any](
+	to huma.API, x *api, o huma.Operation, do func(context.Context, *I) (*O, error), target func(*I) string,
+) {
+	change := o.Method != http.MethodGet
+	record := func(ctx context.Context, in *I, refused error) error {
+		if known, is := access.From(ctx); is && change {
+			if err := x.record(ctx, known, o.OperationID, target(in)); refused == nil {
+				return err
+			}
+		}
+		return refused
+	}
+	o.Middlewares = append(o.Middlewares, problem.Guard(func(ctx huma.Context) error {
+		return x.administers(ctx.Context(), change)
+	}))
+	huma.Register(to, o, problem.Handler(func(ctx context.Context, in *I) (*O, error) {
+		if err := record(ctx, in, x.administers(ctx, change)); err != nil {
+			return nil, err
+		}
+		return do(ctx, in)
+	}, record))
 }
 
 // sessions has a document say that a session is as good as an API token, which is all that it knows.
@@ -104,18 +122,18 @@ func handled[I, O any](do func(context.Context, *I) (*O, error)) func(context.Co
 	return problem.Handler(do)
 }
 
-// caller is who sent the request.
-func caller(ctx context.Context) (access.Caller, error) {
+// caller is who sent the request, and is still known. Routes that need no role ask nothing else.
+func (x *api) caller(ctx context.Context) (access.Caller, error) {
 	c, ok := access.From(ctx)
 	if !ok {
 		return c, event.NewFault(event.ClassAuth, "access.unauthenticated", nil)
 	}
-	return c, nil
+	return c, x.a.Recheck(ctx)
 }
 
 // person is the caller, who has logged in: an API token must not make itself another one.
-func person(ctx context.Context) (access.Caller, error) {
-	c, err := caller(ctx)
+func (x *api) person(ctx context.Context) (access.Caller, error) {
+	c, err := x.caller(ctx)
 	if err == nil && c.Token != "" {
 		err = event.NewFault(event.ClassAuth, "account.session-only", nil)
 	}
@@ -144,7 +162,7 @@ func (x *api) self(
 func (x *api) administers(ctx context.Context, change bool) error {
 	_, err := access.Check(ctx, x.a, access.Administer, "")
 	if err == nil && change {
-		_, err = person(ctx)
+		_, err = x.person(ctx)
 	}
 	return err
 }
@@ -174,19 +192,6 @@ func (x *api) onCluster(ctx context.Context, c access.Caller, cluster string) er
 		return err
 	}
 	return problem.List{{Location: "body.cluster", Fault: noCluster(cluster)}}
-}
-
-// admin is the caller, an administrator, whose change is recorded, and so is one that is refused. An API token changes
-// no user: with one that leaked, somebody could make himself another way in.
-func (x *api) admin(ctx context.Context, action, target string) (access.Caller, error) {
-	c, _ := access.From(ctx)
-	err := x.administers(ctx, action != "")
-	if known, is := access.From(ctx); is && action != "" {
-		if bad := x.record(ctx, known, action, target); err == nil {
-			err = bad
-		}
-	}
-	return c, err
 }
 
 // User is a user as the API shows one.
@@ -278,7 +283,7 @@ type loggedOut struct {
 }
 
 func (x *api) logout(ctx context.Context, _ *none) (*loggedOut, error) {
-	if c, err := person(ctx); err != nil {
+	if c, err := x.person(ctx); err != nil {
 		if c.ID != "" { // an end of a session is recorded by itself
 			err = errors.Join(err, x.record(ctx, c, "logout", ""))
 		}
@@ -294,11 +299,11 @@ type Me struct {
 }
 
 func (x *api) me(ctx context.Context, _ *none) (*body[Me], error) {
-	c, err := caller(ctx)
+	c, err := x.caller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	u, err := x.a.Find(ctx, c.ID)
+	u, err := x.a.ByID(ctx, c.ID)
 	return &body[Me]{Me{userOf(u), c.Token}}, err
 }
 
@@ -313,7 +318,7 @@ type passwordInput struct {
 
 func (x *api) changePassword(ctx context.Context, in *passwordInput) (*none, error) {
 	me, _ := access.From(ctx)
-	c, err := x.self(ctx, "change-password", me.Name, person)
+	c, err := x.self(ctx, "change-password", me.Name, x.person)
 	if err != nil {
 		return nil, err
 	}
