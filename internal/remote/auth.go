@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -62,6 +61,7 @@ type login struct {
 	tried   []string
 	offered int    // keys, in this connection
 	taken   string // the last of them that the node wanted a signature of
+	node    answers
 }
 
 // newLogin reads the keys. It may ask for passphrases, so it comes before the connection.
@@ -121,7 +121,7 @@ func (l *login) choose() {
 	}
 	l.set = l.keys[:min(n, keysAtOnce)]
 	l.password = l.pending && len(l.set) == l.named
-	l.offered, l.taken = 0, ""
+	l.offered, l.taken, l.node = 0, "", answers{}
 	l.round++
 }
 
@@ -357,17 +357,7 @@ func (l *login) methods() []ssh.AuthMethod {
 	if l.target.Password != "" {
 		m = append(m,
 			ssh.PasswordCallback(func() (string, error) { return l.take("password") }),
-			ssh.KeyboardInteractive(func(_, _ string, questions []string, echos []bool) ([]string, error) {
-				if len(questions) == 0 {
-					return nil, nil
-				}
-				// Anything but one hidden question is not the password's; answering could give it to whoever asks.
-				if len(questions) != 1 || echos[0] {
-					return nil, fmt.Errorf("the node asks %d questions, and not for a password alone", len(questions))
-				}
-				p, err := l.take("keyboard-interactive")
-				return []string{p}, err
-			}))
+			ssh.KeyboardInteractive(l.answer))
 	}
 	return m
 }
@@ -379,29 +369,6 @@ func (l *login) succeeded() {
 	if l.taken != "" {
 		l.shared.remember(l.taken)
 	}
-}
-
-// unwanted is the code of a login in which nothing let us in: that the node takes no passwords, or no keys, at all is
-// fixed elsewhere than a
-// wrong one.
-func (l *login) unwanted() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	keys, password := false, false
-	for _, t := range l.tried {
-		if strings.HasPrefix(t, "publickey ") {
-			keys = true
-		} else {
-			password = true
-		}
-	}
-	switch {
-	case l.target.Password != "" && !password:
-		return "ssh.no-password-login"
-	case l.target.Password == "" && !keys:
-		return "ssh.no-key-login"
-	}
-	return "ssh.auth"
 }
 
 func (l *login) offeredKeys() []string {

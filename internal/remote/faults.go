@@ -55,10 +55,8 @@ func connectFault(ctx context.Context, err error, addr string, limit time.Durati
 	return failed("ssh.unreachable", true, err, "addr", addr)
 }
 
-// handshakeFault classifies why the handshake failed after the TCP connection was there. tried lists the ways of
-// authentication that were offered, without secrets.
-func handshakeFault(ctx context.Context, err error, addr, user string, tried []string,
-	limit time.Duration) *event.Fault {
+// handshakeFault classifies why the handshake failed after the TCP connection was there.
+func handshakeFault(ctx context.Context, err error, addr string, l *login, limit time.Duration) *event.Fault {
 	var own *event.Fault
 	text := err.Error()
 	switch {
@@ -68,9 +66,9 @@ func handshakeFault(ctx context.Context, err error, addr, user string, tried []s
 		return own
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return failed("ssh.handshake-timeout", true, err, "addr", addr, "limit", limit.String())
-	case strings.Contains(text, "unable to authenticate"), strings.Contains(text, "oo many authentication failures"),
-		errors.Is(err, errSpent), errors.Is(err, errNotYet):
-		return refused("ssh.auth", err, "addr", addr, "user", user, "tried", strings.Join(tried, ", "))
+	case l.authenticating(err):
+		return refused("ssh.auth", err, "addr", addr, "user", l.target.User, "tried",
+			strings.Join(l.offeredKeys(), ", "))
 	case strings.Contains(text, "overflow reading version string"), strings.Contains(text, "invalid packet length"),
 		strings.Contains(text, "malformed version"), strings.Contains(text, "version string"):
 		return failed("ssh.not-ssh", false, err, "addr", addr)

@@ -1,8 +1,10 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -31,14 +33,35 @@ type link struct {
 type heard struct {
 	net.Conn
 	last clock
+
+	mu    sync.Mutex // the library may still read when the handshake has failed
+	first []byte     // that the node sent, as many as refusal needs
 }
+
+// refusalMost bounds what is kept of the first bytes of a node.
+const refusalMost = 256
 
 func (h *heard) Read(p []byte) (int, error) {
 	n, err := h.Conn.Read(p)
 	if n > 0 {
 		h.last.reset()
+		h.mu.Lock()
+		h.first = append(h.first, p[:min(n, refusalMost-len(h.first))]...)
+		h.mu.Unlock()
 	}
 	return n, err
+}
+
+// refusal is the line that sshd sends instead of its version when it refuses a connection, such as "Exceeded
+// MaxStartups" or "Not allowed at this time"; "" if there was none.
+func (h *heard) refusal() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if bytes.Contains(h.first, []byte("SSH-")) {
+		return ""
+	}
+	line, _, _ := bytes.Cut(bytes.TrimSpace(h.first), []byte("\n"))
+	return event.Clean(string(bytes.TrimSpace(line)))
 }
 
 func address(t Target) string { return net.JoinHostPort(t.Addr, strconv.Itoa(t.Port)) }
@@ -107,8 +130,8 @@ func logIn(ctx context.Context, t Target, o *Options, l *login, keys *hostKeys) 
 			if f.Code == "ssh.auth" && legacy != nil {
 				return nil, legacy
 			}
-			if f.Code == "ssh.auth" && !cut {
-				_ = f.Recode(l.unwanted())
+			if f.Code == "ssh.auth" {
+				l.explain(f)
 			}
 			return nil, err
 		}
@@ -143,7 +166,7 @@ func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKe
 	sc, chans, reqs, err := ssh.NewClientConn(conn, addr, &ssh.ClientConfig{
 		Config: algorithms(o.LegacyAlgorithms),
 		User:   t.User,
-		Auth:   l.methods(),
+		Auth:   l.methods(), AuthCallback: l.hear,
 		HostKeyCallback: func(host string, remote net.Addr, key ssh.PublicKey) error {
 			verdict = check(host, remote, key)
 			return verdict
@@ -168,7 +191,10 @@ func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKe
 		if f := signatureFault(err, addr, o.LegacyAlgorithms); f != nil {
 			return nil, f
 		}
-		return nil, handshakeFault(ctx, err, addr, t.User, l.offeredKeys(), o.Timeouts.Handshake)
+		if said := conn.refusal(); said != "" {
+			err = fmt.Errorf("%w: it sent %q", err, said)
+		}
+		return nil, handshakeFault(ctx, err, addr, l, o.Timeouts.Handshake)
 	}
 	_ = raw.SetDeadline(time.Time{})
 	k := &link{client: ssh.NewClient(sc, chans, reqs), conn: conn, gone: make(chan struct{}), login: l}

@@ -22,6 +22,12 @@ import (
 // sshd starts OpenSSH's server at a port of its own, for root with a key, and returns the way in.
 func sshd(t testing.TB, config string) (remote.Target, remote.Options) {
 	t.Helper()
+	return sshdWith(t, "", config)
+}
+
+// sshdWith is sshd with passwords and a PAM of its own, if there is a directory with these.
+func sshdWith(t testing.TB, accounts, config string) (remote.Target, remote.Options) {
+	t.Helper()
 	const bin = "/usr/sbin/sshd"
 	if _, err := os.Stat(bin); err != nil || os.Geteuid() != 0 {
 		t.Skip("needs root and ", bin)
@@ -48,7 +54,12 @@ func sshd(t testing.TB, config string) (remote.Target, remote.Options) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	port := serveSSHD(t, filepath.Join(dir, "log"), bin, "-i", "-e", "-f", file)
+	argv := []string{bin, "-i", "-e", "-f", file}
+	if accounts != "" {
+		const script = `mount --bind "$0/shadow" /etc/shadow && mount --bind "$0/pam" /etc/pam.d/sshd && exec "$@"`
+		argv = append([]string{"unshare", "-m", "sh", "-c", script, accounts}, argv...)
+	}
+	port := serveSSHD(t, filepath.Join(dir, "log"), argv...)
 	pub, err := os.ReadFile(filepath.Join(dir, "host.pub"))
 	if err != nil {
 		t.Fatal(err)

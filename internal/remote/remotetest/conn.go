@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -112,6 +113,9 @@ func (s *Server) config() *ssh.ServerConfig {
 	case o.keyboard:
 		cfg.KeyboardInteractiveCallback = func(m ssh.ConnMetadata,
 			ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
+			if len(o.questions) > 0 {
+				return nil, s.interrogate(ask)
+			}
 			a, err := ask("", "", []string{"Password: "}, []bool{false})
 			if err != nil || len(a) != 1 {
 				return nil, errRefused
@@ -119,6 +123,12 @@ func (s *Server) config() *ssh.ServerConfig {
 			return password(m.User(), a[0])
 		}
 	default:
+		if o.mute {
+			cfg.KeyboardInteractiveCallback = func(ssh.ConnMetadata,
+				ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
+				return nil, errRefused
+			}
+		}
 		cfg.PasswordCallback = func(m ssh.ConnMetadata, pw []byte) (*ssh.Permissions,
 			error) {
 			return password(m.User(), string(pw))
@@ -128,13 +138,33 @@ func (s *Server) config() *ssh.ServerConfig {
 		cfg.PublicKeyCallback = func(m ssh.ConnMetadata, k ssh.PublicKey) (*ssh.Permissions, error) {
 			for _, have := range o.keys {
 				if m.User() == o.user && !s.refuse.Load() && bytes.Equal(have.Marshal(), k.Marshal()) {
+					if o.factors {
+						return nil, &ssh.PartialSuccessError{Next: ssh.ServerAuthCallbacks{
+							PasswordCallback: func(m ssh.ConnMetadata, pw []byte) (*ssh.Permissions, error) {
+								return password(m.User(), string(pw))
+							}}}
+					}
 					return nil, nil
 				}
 			}
 			return nil, errRefused
 		}
 	}
+	if o.factors {
+		cfg.PasswordCallback = nil
+	}
 	return cfg
+}
+
+// interrogate asks its questions as long as they are answered.
+func (s *Server) interrogate(ask ssh.KeyboardInteractiveChallenge) error {
+	for _, q := range s.opt.questions {
+		list := strings.Split(q, "|")
+		if _, err := ask("", "", list, make([]bool, len(list))); err != nil {
+			return err
+		}
+	}
+	return errRefused
 }
 
 func (c *conn) session(nc ssh.NewChannel) {

@@ -53,6 +53,9 @@ type options struct {
 	noPasswords    bool
 	user, password string
 	keyboard       bool
+	mute           bool
+	questions      []string
+	factors        bool
 	keys           []ssh.PublicKey
 	keyAlgorithms  []string
 	ciphers        []string
@@ -87,6 +90,19 @@ func WithUser(name, password string) Option {
 
 // WithKeyboard takes the password by keyboard-interactive only.
 func WithKeyboard() Option { return func(o *options) { o.keyboard = true } }
+
+// WithMuteKeyboard offers keyboard-interactive beside passwords and refuses it without a question, as sshd does with
+// UsePAM no.
+func WithMuteKeyboard() Option { return func(o *options) { o.mute = true } }
+
+// WithQuestions asks these by keyboard-interactive, one after the other, and then refuses the login. Questions that are
+// asked together are separated by "|".
+func WithQuestions(questions ...string) Option {
+	return func(o *options) { o.keyboard, o.questions = true, questions }
+}
+
+// WithBoth requires a key and the password.
+func WithBoth() Option { return func(o *options) { o.factors = true } }
 
 // WithKey lets a public key in.
 func WithKey(k ssh.PublicKey) Option { return func(o *options) { o.keys = append(o.keys, k) } }
