@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -87,6 +88,10 @@ func (l *loader) fields(v val, table map[string]reader) {
 	}
 	l.pairs(v, func(key *yaml.Node, sub val) {
 		read, known := table[key.Value]
+		if !known && strings.ContainsRune(key.Value, '：') {
+			l.errAt(position{key.Line, key.Column}, sub.path, "config.full-width", "char", "：", "instead", ":")
+			return
+		}
 		if !known {
 			code, like := "config.unknown-key", spelling.Nearest(key.Value, slices.Collect(maps.Keys(table)))
 			if like != "" {
@@ -188,6 +193,13 @@ func (l *loader) text(dst *string, r rule) reader {
 func (l *loader) secret(dst *string) reader {
 	return func(v val) {
 		s, ok := l.raw(v)
+		remark := v.node.LineComment
+		if v.key != nil {
+			remark = cmp.Or(remark, v.key.LineComment)
+		}
+		if cutByRemark(v.node, remark) {
+			l.warn(v, "config.secret-comment")
+		}
 		if ok && strings.ContainsAny(s, "\x00\n\r") {
 			l.err(v, "config.secret-line")
 			return
@@ -196,6 +208,13 @@ func (l *loader) secret(dst *string) reader {
 			*dst = s
 		}
 	}
+}
+
+// cutByRemark reports whether a value ends, or is empty, because of a # that belongs to it: a remark has a space behind
+// that.
+func cutByRemark(n *yaml.Node, remark string) bool {
+	return n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0 && len(remark) > 1 && remark[0] == '#' &&
+		!strings.ContainsRune(" \t#", rune(remark[1]))
 }
 
 // oneOf is one of a few words; aliases maps other spellings, in lower case, to them. Case does not count.

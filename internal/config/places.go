@@ -144,6 +144,9 @@ func (l *loader) unseen(v val, text string) (char string, at position, found boo
 var (
 	yamlError     = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 	unknownAnchor = regexp.MustCompile(`(?s)unknown anchor '(.*)' referenced`)
+	// badSecret is a password that begins with a sign of YAML.
+	badSecret = regexp.MustCompile("(?m)^[ \\t]*(?:-[ \\t]+)?((?:sudo-)?password)[ \\t]*:[ \\t]+" +
+		"([][{}>|@`%*&!?,'\"-])")
 	// beginsValue is what stands before a value: nothing, or a sign of YAML.
 	beginsValue = regexp.MustCompile(`(?:\A|[\s,\[{])\z`)
 	directive   = regexp.MustCompile(`(?m)\A(?:[ \t]*(?:#.*)?\n)*(%[^\s:]*)`)
@@ -169,6 +172,11 @@ func (l *loader) syntax(err error, data []byte) {
 			at = aliasIn(data, m[1], at)
 		}
 		l.errAt(at, "", "config.alias")
+		return
+	}
+	if m := badSecret.FindSubmatchIndex(data); m != nil {
+		key, char := string(data[m[2]:m[3]]), string(data[m[4]:m[5]])
+		l.errAt(positionOf(data, m[4]), key, "config.secret-quotes", "char", char)
 		return
 	}
 	if l.fullWidth(data) {

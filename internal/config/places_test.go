@@ -6,6 +6,33 @@ import (
 	"testing"
 )
 
+// A password that YAML reads as something else is reported where it is, and is not shown.
+func TestPasswordsThatNeedQuotes(t *testing.T) {
+	for text, want := range map[string]string{
+		"password: [hunter+2":              "10:11 config.secret-quotes [",
+		"password: @hunter2":               "10:11 config.secret-quotes @",
+		"password: 'hunter's'":             "10:11 config.secret-quotes '",
+		"eggo:\n  sudo-password: %hunter2": "11:18 config.secret-quotes %",
+		"password: #hunter2":               "10:1 config.secret-comment",
+		"password: hunter #2":              "10:11 config.secret-comment",
+		"password: hunter2 # of all":       "",
+		"password: \"#hunter2\"":           "",
+		"password: hunter#2":               "",
+	} {
+		var got []string
+		_, ps := Load([]byte(minimal+text+"\n"), "f")
+		for _, p := range ps {
+			got = append(got, strings.TrimSpace(fmt.Sprintf("%d:%d %s %s", p.Line, p.Col, p.Code, p.Args["char"])))
+			if strings.Contains(fmt.Sprint(p), "hunter") {
+				t.Errorf("%s: the password is shown: %v", text, p)
+			}
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%s: %s, want %s", text, s, want)
+		}
+	}
+}
+
 // What looks like a space and what is not seen is reported where it is, in characters: YAML takes both for letters.
 func TestBlanksAndInvisibleCharactersHaveAPlace(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{

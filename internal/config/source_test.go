@@ -64,6 +64,7 @@ func TestHostileFilesAreRefusedWithALine(t *testing.T) {
 		"YAML 1.2":          {"# ours\n%YAML 1.2\n---\n" + minimal, "2:config.directive"},
 		"YAML of OpenCV":    {"%YAML:1.0\n---\n" + minimal, "1:config.directive"},
 		"colon in Chinese":  {"cluster-id: a\nusername： root\n", "2:config.full-width"},
+		"key in Chinese":    {minimal + "etcds: [{name: m0, ip：::1}]\n", "10:config.missing 10:config.full-width"},
 		"item in Chinese":   {"cluster-id: a\nmasters:\n- name：m0\n", "3:config.full-width"},
 		"deep":              {"addons: " + deep + "\n", "1:config.depth"},
 		"tag":               {"cluster-id: !!binary aGVsbG8=\n", "1:config.tag"},
