@@ -36,6 +36,7 @@ const (
 	mediaDockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
 	mediaDockerConfig   = "application/vnd.docker.container.image.v1+json"
 	mediaDockerLayer    = "application/vnd.docker.image.rootfs.diff.tar"
+	mediaChartConfig    = "application/vnd.cncf.helm.config.v1+json"
 
 	// maxManifest bounds what is held in memory of one manifest; registries refuse larger ones too.
 	maxManifest = 4 << 20
@@ -120,6 +121,8 @@ func parseManifest(name string, raw []byte) (Document, error) {
 	}
 	switch d.Config.MediaType {
 	case mediaOCIConfig, mediaDockerConfig:
+	case mediaChartConfig:
+		return d, fault("image.chart", nil, "image", name)
 	default:
 		return d, fault("bundle.image-media-type", nil, "image", name, "type", d.Config.MediaType)
 	}

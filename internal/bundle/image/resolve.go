@@ -133,45 +133,88 @@ func indexType(mediaType string) bool {
 }
 
 // Choose takes the entry of an index (OCI, or docker's manifest list) that is wanted. Attestations, which have the
-// platform unknown/unknown, and artefacts are passed over. An entry without a platform is taken if there is no other:
-// its configuration decides then. Faults, of class failed: "image.platform" with what there is, "image.nested-index",
-// "bundle.image-manifest".
-func Choose(name string, raw []byte, want Want) (Descriptor, error) {
+// platform unknown/unknown, and artefacts are passed over. Of an entry without a platform, the configuration of the
+// image counts, which platform reads (zero for what is no image); the only entry of an index is taken unasked. Faults,
+// of class failed: "image.platform" with what there is, "image.nested-index", "bundle.image-manifest".
+func Choose(name string, raw []byte, want Want, platform func(Descriptor) (Platform, error)) (Descriptor, error) {
 	var x index
 	if err := json.Unmarshal(raw, &x); err != nil {
 		return Descriptor{}, failed("bundle.image-manifest", err, "image", name)
 	}
 	var has []string
+	tell := func(p Platform) {
+		if p := p.full(); !slices.Contains(has, p) && len(has) < 32 {
+			has = append(has, p)
+		}
+	}
 	var bare []Descriptor
 	nested := false
 	for _, m := range x.Manifests {
-		if m.Annotations["vnd.docker.reference.type"] != "" || m.Platform != nil && m.Platform.OS == "unknown" {
-			continue
-		}
 		switch {
+		case m.aside():
+			continue
 		case indexType(m.MediaType):
 			nested = true
 			continue
 		case m.MediaType != mediaOCIManifest && m.MediaType != mediaDockerManifest:
 			continue
-		case m.Platform == nil || *m.Platform == (Platform{}):
+		case m.bare():
 			bare = append(bare, m)
 			continue
 		}
 		if want.accepts(*m.Platform) {
 			return m, checkDescriptor(name, m, maxManifest)
 		}
-		if p := m.Platform.full(); !slices.Contains(has, p) && len(has) < 32 {
-			has = append(has, p)
+		tell(*m.Platform)
+	}
+	if len(has) == 0 && len(bare) == 1 {
+		return bare[0], checkDescriptor(name, bare[0], maxManifest)
+	}
+	for _, m := range bare[:min(len(bare), maxBare)] {
+		if err := checkDescriptor(name, m, maxManifest); err != nil {
+			return m, err
+		}
+		p, err := platform(m)
+		if err != nil || want.accepts(p) {
+			return m, err
+		}
+		if p != (Platform{}) {
+			tell(p)
 		}
 	}
-	switch {
-	case len(has) == 0 && len(bare) == 1:
-		return bare[0], checkDescriptor(name, bare[0], maxManifest)
-	case len(has) == 0 && nested:
+	if len(has) == 0 && nested {
 		return Descriptor{}, failed("image.nested-index", nil, "image", name)
 	}
 	return Descriptor{}, noPlatform(name, want, has...)
+}
+
+// maxBare is how many images of an index without platforms are asked for theirs.
+const maxBare = 32
+
+// aside reports whether an entry of an index is about an image, such as an attestation, and none itself.
+func (d Descriptor) aside() bool {
+	return d.Annotations["vnd.docker.reference.type"] != "" || d.Platform != nil && d.Platform.OS == "unknown"
+}
+
+// bare reports whether an entry of an index does not say its platform.
+func (d Descriptor) bare() bool { return d.Platform == nil || *d.Platform == (Platform{}) }
+
+// PlatformOf returns the platform of an image of one platform, by its configuration, which config reads. It is zero for
+// what is no image.
+func PlatformOf(name string, manifest []byte, config func(Descriptor) ([]byte, error)) (Platform, error) {
+	doc, err := parseManifest(name, manifest)
+	if err != nil || doc.Config.Size > MaxConfig {
+		return Platform{}, nil
+	}
+	raw, err := config(doc.Config)
+	if err != nil {
+		return Platform{}, err
+	}
+	c, err := parseConfig(name, raw)
+	if err != nil {
+		return Platform{}, nil
+	}
+	return c.platform(), nil
 }
 
 func noPlatform(name string, want Want, has ...string) *event.Fault {

@@ -91,7 +91,7 @@ func (s *Source) fault(ctx context.Context, err error) error {
 }
 
 // recognise finds out what wrote the source. An OCI layout goes before a docker archive over the same blobs: it keeps
-// the manifests.
+// the manifests. What it lacks is taken from the docker archive.
 func (s *Source) recognise() error {
 	idx, err := s.document(indexName)
 	if err != nil {
@@ -108,8 +108,11 @@ func (s *Source) recognise() error {
 	switch {
 	case idx != nil && layoutFile != nil:
 		s.blob = func(h string) []string { return []string{blobDir + h} }
-		return s.ociEntries(idx)
-	case manifest != nil && bytes.HasPrefix(bytes.TrimSpace(manifest), []byte("[")):
+		if err := s.ociEntries(idx); err != nil || !isList(manifest) {
+			return err
+		}
+		return s.complete(manifest)
+	case isList(manifest):
 		return s.dockerEntries(manifest)
 	case manifest != nil:
 		s.blob = func(h string) []string { return []string{h, h + ".manifest.json"} }
@@ -128,6 +131,9 @@ func (s *Source) recognise() error {
 	}
 	return errors.New("it has neither oci-layout with index.json nor manifest.json")
 }
+
+// isList reports whether manifest.json is that of a docker archive.
+func isList(manifest []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(manifest), []byte("[")) }
 
 // document reads a small file, nil if it is not there.
 func (s *Source) document(name string) ([]byte, error) {
@@ -307,7 +313,7 @@ func (s *Source) platforms(e entry) ([]Platform, error) {
 		return nil, err
 	}
 	if isIndex {
-		return indexPlatforms(s.path, raw)
+		return s.indexPlatforms(s.path, raw)
 	}
 	doc, err := parseManifest(s.path, raw)
 	if err != nil {
@@ -319,18 +325,4 @@ func (s *Source) platforms(e entry) ([]Platform, error) {
 	}
 	c, err := parseConfig(s.path, raw)
 	return []Platform{c.platform()}, err
-}
-
-func indexPlatforms(name string, raw []byte) (out []Platform, err error) {
-	var x index
-	if err := json.Unmarshal(raw, &x); err != nil {
-		return nil, failed("bundle.image-manifest", err, "image", name)
-	}
-	for _, m := range x.Manifests {
-		if m.Platform != nil && m.Platform.OS != "unknown" && m.Annotations["vnd.docker.reference.type"] == "" &&
-			known(m.MediaType) {
-			out = append(out, *m.Platform)
-		}
-	}
-	return out, nil
 }

@@ -131,14 +131,19 @@ func (s *Source) resolveEntry(ctx context.Context, name string, e entry, want Wa
 	}
 	p := Parts{ManifestType: mediaType, ManifestRaw: raw}
 	if isIndex {
-		child, err := Choose(name, raw, want)
+		child, err := Choose(name, raw, want, s.platformOf(name))
 		if err != nil {
 			return nil, err
 		}
 		p.Index, p.IndexRaw = e.desc.Digest, raw
 		if p.ManifestRaw, err = s.bytesOf(name, child); errors.Is(err, fs.ErrNotExist) {
-			// docker save writes the whole index and only the platform that it has.
-			return nil, noPlatform(name, want)
+			// docker save writes the whole index and only the platforms that it has.
+			var has []string
+			there, err := s.indexPlatforms(name, raw)
+			for _, p := range there {
+				has = append(has, p.full())
+			}
+			return nil, errors.Join(err, noPlatform(name, want, has...))
 		} else if err != nil {
 			return nil, err
 		}

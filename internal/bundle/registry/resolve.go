@@ -70,7 +70,7 @@ func (c *Client) Resolve(ctx context.Context, podName string, want image.Want) (
 	}
 	p := image.Parts{ManifestType: mediaType, ManifestRaw: doc.raw}
 	if isIndex {
-		child, err := image.Choose(podName, doc.raw, want)
+		child, err := image.Choose(podName, doc.raw, want, c.platformOf(ctx, podName, repo))
 		if err != nil {
 			return nil, err
 		}
@@ -91,6 +91,20 @@ func (c *Client) Resolve(ctx context.Context, podName string, want image.Want) (
 		return nil, err
 	}
 	return image.Assemble(podName, p, want)
+}
+
+// platformOf reads the platform of an image of an index from its configuration.
+func (c *Client) platformOf(ctx context.Context, podName string, repo name.Repository,
+) func(image.Descriptor) (image.Platform, error) {
+	return func(d image.Descriptor) (image.Platform, error) {
+		doc, err := c.document(ctx, podName, repo, d.Digest)
+		if err != nil {
+			return image.Platform{}, err
+		}
+		return image.PlatformOf(podName, doc.raw, func(d image.Descriptor) ([]byte, error) {
+			return c.config(ctx, podName, repo, d)
+		})
+	}
 }
 
 // ResolveAll resolves many names at once. The results stand in the order of the names, nil where one failed; the error

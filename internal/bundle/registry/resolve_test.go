@@ -102,8 +102,11 @@ func TestWhatIsRefused(t *testing.T) {
 			want: "image.foreign-layer"},
 		"nondistributable": {made: made{layer: "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip"},
 			want: "image.foreign-layer"},
-		"a chart": {made: made{layer: "application/vnd.cncf.helm.chart.content.v1.tar+gzip"},
+		"a layer of a chart": {made: made{layer: "application/vnd.cncf.helm.chart.content.v1.tar+gzip"},
 			want: "bundle.image-media-type"},
+		"a chart": {made: made{edit: func(m map[string]any) {
+			m["config"] = image.Descriptor{MediaType: "application/vnd.cncf.helm.config.v1+json", Digest: sum(nil)}
+		}}, want: "image.chart"},
 		"plain layer that is another": {made: made{layer: "application/vnd.oci.image.layer.v1.tar"},
 			want: "image.blob-wrong"},
 		"undated": {made: made{config: fmt.Sprintf(good, "")}, warn: "image.warn.created"},
@@ -173,6 +176,9 @@ func TestIndexes(t *testing.T) {
 	r.index("a", "lies", on(amd, "linux", "arm64", ""))
 	r.index("a", "nested", inner)
 	r.index("a", "bare", arm)
+	r.index("a", "bare-two", amd, arm)
+	r.index("a", "bare-other", amd, on(amd, "linux", "amd64", "v3"))
+	r.index("a", "bare-and-none", r.image("a", "", made{config: "{"}), arm)
 	r.index("a", "v9", on(arm, "linux", "arm64", "v9"))
 	r.index("a", "empty")
 	raw := map[string][]byte{"traversal": mustJSON(t,
@@ -196,6 +202,7 @@ func TestIndexes(t *testing.T) {
 	c := newClient(t, Options{Tries: 1}, map[string]*rig{"r.test": r})
 	for tag, want := range map[string]string{
 		"no-arm": "image.platform", "lies": "bundle.image-arch", "nested": "image.nested-index", "bare": "",
+		"bare-two": "", "bare-other": "image.platform", "bare-and-none": "",
 		"v9":    "image.platform",
 		"empty": "image.platform", "traversal": "bundle.image-manifest", "huge": "bundle.image-manifest",
 		"gone": "registry.not-found", "docker": "",
@@ -204,6 +211,9 @@ func TestIndexes(t *testing.T) {
 		_, err := c.Resolve(t.Context(), "r.test/a:"+tag, arm64)
 		if code(err) != want {
 			t.Errorf("%s: %v, want %q", tag, err, want)
+		}
+		if tag == "bare-other" && event.AsFault(err).Args["has"] != "linux/amd64/v3, linux/amd64" {
+			t.Errorf("without platforms there is %q", event.AsFault(err).Args["has"])
 		}
 		if tag == "no-arm" && event.AsFault(err).Args["has"] != "linux/amd64, linux/amd64/v3" {
 			t.Errorf("there is %q", event.AsFault(err).Args["has"])
@@ -354,6 +364,9 @@ func TestARegistryThatSaysNothing(t *testing.T) {
 	}
 }
 
+// noPlatform is that of an entry whose configuration tells none.
+func noPlatform(image.Descriptor) (image.Platform, error) { return image.Platform{}, nil }
+
 func FuzzIndexAndManifest(f *testing.F) {
 	f.Add([]byte(`{"schemaVersion":2,"mediaType":"`+ociIndex+`","manifests":[{"mediaType":"`+ociManifest+`","digest":"`+
 		sum(nil)+`","size":1,"platform":{"os":"linux","architecture":"arm64"}}]}`), "")
@@ -365,7 +378,7 @@ func FuzzIndexAndManifest(f *testing.F) {
 			return
 		}
 		if isIndex {
-			if d, err := image.Choose("x", raw, arm64); err == nil {
+			if d, err := image.Choose("x", raw, arm64, noPlatform); err == nil {
 				if _, err := image.Hex(d.Digest); err != nil || d.Size < 0 || d.Size > 4<<20 {
 					t.Fatalf("chose %+v", d)
 				}

@@ -134,11 +134,18 @@ func storedImage(dir, arch, name string) (image.Image, error) {
 		return image.Image{}, err
 	}
 	want := image.Want{Arch: arch, Runtime: image.Containerd}
-	manifest, err := image.Choose(name, index, want)
+	read := func(d image.Descriptor) ([]byte, error) { return os.ReadFile(blobFile(dir, d.Digest)) }
+	manifest, err := image.Choose(name, index, want, func(d image.Descriptor) (image.Platform, error) {
+		raw, err := read(d)
+		if err != nil {
+			return image.Platform{}, err
+		}
+		return image.PlatformOf(name, raw, read)
+	})
 	if err != nil {
 		return image.Image{}, err
 	}
-	raw, err := os.ReadFile(blobFile(dir, manifest.Digest))
+	raw, err := read(manifest)
 	if err != nil {
 		return image.Image{}, err
 	}
