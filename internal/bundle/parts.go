@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +58,7 @@ func SignatureOf(path string) string {
 // part is a file of a bundle, or all of it.
 type part struct {
 	path string
+	n    int // counted from 1
 	size int64
 	sum  string // "" when no sums file says
 }
@@ -69,6 +71,7 @@ type source struct {
 	ctx      context.Context
 	parts    []part
 	split    bool
+	whole    string // path of what the parts make
 	beyond   string // the first part behind a gap in the numbers
 	size     int64
 	modified time.Time
@@ -81,107 +84,110 @@ type source struct {
 }
 
 // findSource finds the file or the parts that path names: the file itself, else parts, by the name of the first one or
-// of what they make.
+// of what they make. Something may have been added to the names of parts since they were made, see cleanName.
 func findSource(ctx context.Context, path string) (*source, error) {
 	s := &source{ctx: ctx}
 	st, err := os.Stat(path)
 	whole, n := cutPart(path)
+	if base, m, _ := cutRenamed(filepath.Base(path)); err == nil && n == 0 && m > 0 {
+		whole, n = filepath.Join(filepath.Dir(path), base), m
+	}
+	asked := filepath.Base(path)
 	switch {
 	case err == nil && !st.Mode().IsRegular():
 		return nil, fault("bundle.open", errors.New("not a regular file"))
 	case err == nil && n == 0:
-		s.parts, s.size, s.modified = []part{{path: path, size: st.Size()}}, st.Size(), st.ModTime()
+		s.parts, s.size, s.modified = []part{{path: path, n: 1, size: st.Size()}}, st.Size(), st.ModTime()
 		return s, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fault("bundle.open", pathless(err))
-	case n > 1:
-		return nil, fault("bundle.part-first", nil, "part", filepath.Base(path), "first",
-			PartName(filepath.Base(whole), 1))
+	case err != nil:
+		asked = ""
 	}
-	s.split = true
-	if err := s.findParts(whole); err != nil {
+	s.split, s.whole = true, whole
+	parts, err2 := listParts(whole, asked)
+	switch {
+	case err2 != nil:
+		return nil, fault("bundle.open", pathless(err2))
+	case n > 1:
+		first, _ := parts.pick(1)
+		return nil, fault("bundle.part-first", nil, "part", filepath.Base(path), "first",
+			cmp.Or(first, PartName(filepath.Base(whole), 1)))
+	}
+	if err := s.findParts(parts); err != nil {
 		return nil, err
 	}
 	if len(s.parts) == 0 {
-		return nil, fault("bundle.open", pathless(err))
+		return nil, cmp.Or(renamed(path), error(fault("bundle.open", pathless(err))))
 	}
 	return s, nil
 }
 
 // findParts lists the parts that are there and holds them against the sums file, if there is one.
-func (s *source) findParts(whole string) error {
-	dir, base := filepath.Split(whole)
-	if dir == "" {
-		dir = "."
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return fault("bundle.open", pathless(err))
-	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return fault("bundle.open", pathless(err))
-	}
-	there, last := map[int]bool{}, 0
-	for _, name := range names {
-		if b, n := cutPart(name); b == base && n > 0 {
-			there[n], last = true, max(last, n)
-		}
-	}
-	if len(there) == 0 {
+func (s *source) findParts(there *set) error {
+	if there.highest == 0 {
 		return nil
 	}
-	sums, err := partSums(whole)
+	sums, err := partSums(s.whole, there.clean)
 	if err != nil {
 		return err
 	}
-	if !there[1] {
-		return fault("bundle.part-missing", nil, "part", PartName(base, 1))
-	}
-	for n := 1; n <= max(last, len(sums)); n++ {
+	base := there.base
+	for n := 1; n <= max(there.highest, len(sums), 1); n++ {
+		name, err := there.pick(n)
 		switch {
+		case err != nil:
+			return err
 		case len(sums) > 0 && n > len(sums):
-			if there[n] {
-				return fault("bundle.part-extra", nil, "part", PartName(base, n))
+			if there.exact[n] != "" {
+				return fault("bundle.part-extra", nil, "part", name)
 			}
 			continue
-		case there[n]:
-		case len(sums) > 0:
+		case name != "":
+		case len(sums) > 0 || n == 1:
 			return fault("bundle.part-missing", nil, "part", PartName(base, n))
 		default: // the reading shows whether the archive ends before the gap
-			for !there[n] {
-				n++
-			}
-			s.beyond = PartName(base, n)
+			s.beyond = PartName(base, there.behind(n))
 			return nil
 		}
-		p := part{path: PartName(whole, n)}
-		st, err := os.Stat(p.path)
-		if err == nil && !st.Mode().IsRegular() {
-			err = errors.New("not a regular file")
-		}
-		if err != nil {
-			return fault("bundle.open", pathless(err), "file", p.path)
-		}
-		if p.size = st.Size(); p.size == 0 {
-			return fault("bundle.part-empty", nil, "part", p.name())
-		}
-		if len(sums) > 0 {
-			p.sum = sums[n-1]
-		}
-		s.parts = append(s.parts, p)
-		s.size += p.size
-		if st.ModTime().After(s.modified) {
-			s.modified = st.ModTime()
+		p := part{path: filepath.Join(filepath.Dir(s.whole), name), n: n}
+		if err := s.add(p, sums); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// partSums reads the sums file of a set of parts: one line a part, in their order. nil when there is none.
-func partSums(whole string) ([]string, error) {
+// add adds a part that is there.
+func (s *source) add(p part, sums []string) error {
+	st, err := os.Stat(p.path)
+	if err == nil && !st.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return fault("bundle.open", pathless(err), "file", p.path)
+	}
+	if p.size = st.Size(); p.size == 0 {
+		return s.orNewer(fault("bundle.part-empty", nil, "part", p.name()), p)
+	}
+	if len(sums) > 0 {
+		p.sum = sums[p.n-1]
+	}
+	s.parts = append(s.parts, p)
+	s.size += p.size
+	if st.ModTime().After(s.modified) {
+		s.modified = st.ModTime()
+	}
+	return nil
+}
+
+// partSums reads the sums file of a set of parts, whose name may have been clean before something was added to it: one
+// line a part, in their order. nil when there is none.
+func partSums(whole, clean string) ([]string, error) {
 	name := PartSumsName(whole)
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		name = PartSumsName(filepath.Join(filepath.Dir(whole), clean))
+	}
 	bad := func(err error) error {
 		return fault("bundle.part-sums", pathless(err), "sums", filepath.Base(name))
 	}
@@ -197,8 +203,9 @@ func partSums(whole string) ([]string, error) {
 	lines := bufio.NewScanner(io.LimitReader(f, maxPartSums))
 	for lines.Scan() {
 		sum, file, ok := strings.Cut(lines.Text(), " ")
-		want := PartName(filepath.Base(whole), len(sums)+1)
-		if !ok || !isSum(sum) || len(file) == 0 || file[1:] != want || file[0] != ' ' && file[0] != '*' ||
+		want := PartName(clean, len(sums)+1)
+		named := len(file) > 0 && (file[1:] == want || file[1:] == PartName(filepath.Base(whole), len(sums)+1))
+		if !ok || !isSum(sum) || !named || file[0] != ' ' && file[0] != '*' ||
 			len(sums) == maxParts {
 			return nil, bad(fmt.Errorf("line %d is not the sum of %s", len(sums)+1, want))
 		}
@@ -285,9 +292,23 @@ func (s *source) finish() error {
 		return nil
 	}
 	if got := hex.EncodeToString(s.hash.Sum(nil)); got != p.sum {
-		return fault("bundle.part-sum", nil, "part", p.name(), "got", got, "want", p.sum)
+		return s.orNewer(fault("bundle.part-sum", nil, "part", p.name(), "got", got, "want", p.sum), p)
 	}
 	return nil
+}
+
+// orNewer names the file that may be a better copy of a part that was found to be wrong.
+func (s *source) orNewer(found error, p part) error {
+	there, err := listParts(s.whole, "")
+	if err != nil {
+		return found
+	}
+	for _, name := range append(slices.Clone(there.others[p.n]), there.exact[p.n]) {
+		if name != "" && name != p.name() {
+			return fault("bundle.part-other", nil, "part", p.name(), "other", name, "name", PartName(there.base, p.n))
+		}
+	}
+	return found
 }
 
 // partAt names the part that begins at an offset of the whole; "" when none does.
@@ -333,22 +354,21 @@ func (s *source) blame(err error) error {
 		largest = max(largest, p.size)
 	}
 	last := s.parts[len(s.parts)-1]
-	whole, n := cutPart(last.name())
 	for _, p := range s.parts[:len(s.parts)-1] {
 		if p.size < largest {
-			return fault("bundle.part-size", nil, "part", p.name(), "got", fmt.Sprint(p.size), "want",
-				fmt.Sprint(largest))
+			return s.orNewer(fault("bundle.part-size", nil, "part", p.name(), "got", fmt.Sprint(p.size), "want",
+				fmt.Sprint(largest)), p)
 		}
 	}
 	switch {
 	case f.Code == "bundle.truncated" && (s.beyond != "" || last.size == largest):
-		return fault("bundle.part-missing", nil, "part", PartName(whole, n+1))
+		return fault("bundle.part-missing", nil, "part", PartName(filepath.Base(s.whole), last.n+1))
 	case f.Code == "bundle.truncated":
-		return fault("bundle.part-truncated", nil, "part", last.name())
+		return s.orNewer(fault("bundle.part-truncated", nil, "part", last.name()), last)
 	}
 	cause := error(f)
 	if m := f.Args["member"]; m != "" {
 		cause = fmt.Errorf("%w (%s)", f, m)
 	}
-	return fault("bundle.part-damaged", cause, "part", s.current().name())
+	return s.orNewer(fault("bundle.part-damaged", cause, "part", s.current().name()), s.current())
 }

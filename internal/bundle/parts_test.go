@@ -178,6 +178,96 @@ func TestNamesOfParts(t *testing.T) {
 	}
 }
 
+// Browsers, file managers and wget change the names of files. Parts are found where it is clear which file is meant,
+// and read to the end, which proves it; otherwise the fault names the files, and the name that one must get.
+func TestPartsThatWereRenamed(t *testing.T) {
+	_, members := sample(t)
+	data := archive(t, members)
+	const base = "test-amd64.tar.gz"
+	move := func(n int, to string) func(string) {
+		return func(w string) {
+			if err := os.Rename(bundle.PartName(w, n), filepath.Join(filepath.Dir(w), to)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	also := func(n int, name string, f func(string) string) func(string) {
+		return func(w string) { put(t, filepath.Join(filepath.Dir(w), name), f(content(t, bundle.PartName(w, n)))) }
+	}
+	same := func(s string) string { return s }
+	half := func(s string) string { return s[:len(s)/2] }
+	chrome := []func(string){move(1, base+" (1).001"), move(2, base+" (1).002"), move(3, base+" (1).003")}
+	tests := []struct {
+		name string
+		edit []func(whole string)
+		ask  string // "": the whole
+		want string // code and the name to give, "" if it is read
+	}{
+		{"one by Chrome", []func(string){move(2, base+" (1).002")}, "", ""},
+		{"all by Chrome", chrome, "", ""},
+		{"all by Chrome, and one is named", chrome, base + " (1).001", ""},
+		{"the name in front", []func(string){move(1, "test-amd64 (1).tar.gz.001")}, "test-amd64 (1).tar.gz.001", ""},
+		{"each in its way", []func(string){move(1, base+".001 (1)"), move(2, base+".002.txt"),
+			move(3, base+" - Copy.003")}, base + ".001 (1)", ""},
+		{"by Safari and wget", []func(string){move(1, base+".001.download"), move(3, base+".003.1")}, "", ""},
+		{"a second one beside it", []func(string){also(2, base+" (1).002", half)}, "", ""},
+		{"two sets, the second is named", []func(string){also(1, base+" (1).001", same), also(2, base+" (1).002", same),
+			also(3, base+" (1).003", same), also(2, base+".002", half)}, base + " (1).001", ""},
+		{"the second one is whole", []func(string){also(2, base+" (1).002", same), also(2, base+".002", half)}, "",
+			"part-other .002"},
+		{"two of a missing one", []func(string){also(2, base+" (1).002", same), move(2, base+" (2).002")}, "",
+			"part-which .002"},
+		{"a download that goes on", []func(string){move(3, base+".003.crdownload")}, "", "unfinished .003"},
+		{"the second one is named", chrome, base + " (1).002", "part-first"},
+	}
+	for _, tt := range tests {
+		for _, sums := range []bool{true, false} {
+			t.Run(tt.name, func(t *testing.T) {
+				whole := split(t, data, len(data)/3+1, sums)
+				for _, edit := range tt.edit {
+					edit(whole)
+				}
+				path := whole
+				if tt.ask != "" {
+					path = filepath.Join(filepath.Dir(whole), tt.ask)
+				}
+				_, err := bundle.Verify(context.Background(), path, nil)
+				if tt.want == "" {
+					if err != nil {
+						t.Errorf("%v %v", err, event.AsFault(err).Args)
+					}
+					return
+				}
+				f := event.AsFault(err)
+				want := "bundle." + strings.Replace(tt.want, " ", " "+base, 1)
+				if got := f.Code + " " + f.Args["part"]; !strings.HasPrefix(got, want) {
+					t.Errorf("%s: %v %v, want %s", got, err, f.Args, tt.want)
+				}
+			})
+		}
+	}
+}
+
+// A whole bundle under another name could be any: it is named, and not read.
+func TestABundleThatWasRenamed(t *testing.T) {
+	_, members := sample(t)
+	data := archive(t, members)
+	for name, want := range map[string]string{"test (1).tar.gz": "bundle.renamed",
+		"test.tar.gz.download": "bundle.renamed", "test.tar.gz.crdownload": "bundle.unfinished",
+		"other.tar.gz": "bundle.open"} {
+		dir := t.TempDir()
+		put(t, filepath.Join(dir, name), string(data))
+		_, err := bundle.Open(filepath.Join(dir, "test.tar.gz"))
+		f := event.AsFault(err)
+		if f == nil || f.Code != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+		if _, err := bundle.Verify(context.Background(), filepath.Join(dir, name), nil); err != nil {
+			t.Errorf("%s under its own name: %v", name, err)
+		}
+	}
+}
+
 func TestBadSumsOfParts(t *testing.T) {
 	_, members := sample(t)
 	data := archive(t, members)
