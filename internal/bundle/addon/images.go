@@ -47,6 +47,19 @@ func custom(apiVersion string) bool {
 	return ok && strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
 }
 
+// kustomization reports whether a document configures kustomize, which no API server knows; apiVersion and kind may be
+// missing in it. The Kustomization of Flux is an object like any other.
+func kustomization(apiVersion, kind string, fields []field) bool {
+	if strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") {
+		return true
+	}
+	return apiVersion == "" && (kind == "" || kind == "Kustomization") &&
+		slices.ContainsFunc(fields, func(f field) bool {
+			return f.value.Kind == yaml.SequenceNode && slices.Contains([]string{"resources", "patches", "components",
+				"patchesStrategicMerge", "configMapGenerator", "secretGenerator", "generators"}, f.key)
+		})
+}
+
 // scan walks the documents of one manifest.
 type scan struct {
 	walker
@@ -122,6 +135,9 @@ func (s *scan) objects(n *yaml.Node, depth int) error {
 		return err
 	}
 	s.kind, s.apiVersion = text(fields, "kind"), text(fields, "apiVersion")
+	if kustomization(s.apiVersion, s.kind, fields) {
+		return fault("addon.kustomization", nil, "file", s.name)
+	}
 	if s.kind == "" || s.apiVersion == "" {
 		return fault("addon.not-object", nil, "addon", s.name, "line", strconv.Itoa(n.Line))
 	}

@@ -146,6 +146,9 @@ func TestRefused(t *testing.T) {
 		{"checksum file without the program", "amd64", "registry.test/app:1", func(u *buildtest.Upstream) {
 			u.Set("/dl/SHA256SUMS", []byte("0000  other\n"))
 		}, "build.checksum"},
+		{"a login page as checksum file", "amd64", "registry.test/app:1", func(u *buildtest.Upstream) {
+			u.Set("/dl/SHA256SUMS", []byte("<html>log in</html>\n"))
+		}, "build.checksum-page"},
 		{"no addon", "amd64", "registry.test/app:1", func(u *buildtest.Upstream) { u.Set("/dl/net.yml", nil) },
 			"fetch.not-found"},
 		{"changed package", "amd64", "registry.test/app:1", func(u *buildtest.Upstream) {

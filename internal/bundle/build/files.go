@@ -1,8 +1,6 @@
 package build
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"debug/elf"
 	"errors"
@@ -11,7 +9,6 @@ import (
 	"net/url"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/lock"
@@ -115,8 +112,7 @@ func (r *resolver) download(ctx context.Context, x spec.Binary, out *lock.File) 
 	return r.client.Get(ctx, fetch.Source{URL: x.URL, SHA256: sum, Size: -1, Limit: maxProgram, What: x.Name})
 }
 
-// checksum reads upstream's checksum file: a bare sum, or lines as sha256sum writes them, of which the one with the
-// file's name counts.
+// checksum reads upstream's checksum file.
 func (r *resolver) checksum(ctx context.Context, x spec.Binary) (string, error) {
 	blob, err := r.client.Get(ctx, fetch.Source{URL: x.Checksum, Size: -1, Limit: maxChecksum,
 		What: x.Name + " checksum"})
@@ -132,34 +128,13 @@ func (r *resolver) checksum(ctx context.Context, x spec.Binary) (string, error) 
 		return "", err
 	}
 	sum, err := findSum(data, path.Base(u.Path))
-	if err != nil {
+	switch {
+	case errors.Is(err, errPage):
+		return "", event.NewFault(event.ClassFailed, "build.checksum-page", nil, "url", x.Checksum, "what", x.Name)
+	case err != nil:
 		return "", event.NewFault(event.ClassFailed, "build.checksum", err, "url", x.Checksum, "what", x.Name)
 	}
 	return sum, nil
-}
-
-func findSum(data []byte, file string) (string, error) {
-	isSum := func(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
-	if s := strings.ToLower(string(bytes.TrimSpace(data))); isSum(s) {
-		return s, nil
-	}
-	found := ""
-	sc := bufio.NewScanner(bytes.NewReader(data))
-	for sc.Scan() {
-		f := strings.Fields(sc.Text())
-		if len(f) != 2 || path.Base(strings.TrimPrefix(f[1], "*")) != file {
-			continue
-		}
-		s := strings.ToLower(f[0])
-		if !isSum(s) || found != "" && found != s {
-			return "", errors.New("no single sha256 for " + file)
-		}
-		found = s
-	}
-	if found == "" {
-		return "", errors.New("no line for " + file)
-	}
-	return found, nil
 }
 
 // checkELF refuses a program of another architecture; a program that is no ELF file (a script) gives a warning.

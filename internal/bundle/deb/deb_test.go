@@ -168,6 +168,33 @@ func TestWritePackages(t *testing.T) {
 	}
 }
 
+// apt installs a phased update on some machines only. What is in a bundle was chosen already, also by a lock that an
+// earlier release wrote with the field.
+func TestPhasedUpdatesAreForAllNodes(t *testing.T) {
+	x := index(t, "a 1 Phased-Update-Percentage=10; Description=first")
+	list, err := x.Resolve(Request{Roots: []string{"a"}, Mode: None})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := MetaOf(list[0], "a.deb")
+	if strings.Contains(meta, "Phased") {
+		t.Errorf("it is in\n%s", meta)
+	}
+	old := metaOf(list[0], "a.deb", true)
+	for name, m := range map[string]string{"now": meta, "earlier": old} {
+		text, err := PackagesFromMetas([]string{m})
+		if err != nil || string(text) != meta+"\n" {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+		if _, err := CheckMeta(m, "a.deb", list[0].SHA256, list[0].Size); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if !strings.Contains(old, "Phased-Update-Percentage: 10\n") {
+		t.Errorf("an earlier release wrote\n%s", old)
+	}
+}
+
 func FuzzPackages(f *testing.F) {
 	f.Add("Package: a\nVersion: 1\nArchitecture: all\nFilename: pool/a.deb\nSize: 1\nSHA256: " + strings.Repeat("0",
 		64) + "\nDepends: b | c:any (>= 1), d\nProvides: e (= 1)\n")

@@ -12,16 +12,19 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// MetaOf returns a package's stanza as it stands in the Packages file of a flat repository (files at its root) in which
-// the package's file is called member: all fields of its repository's stanza in their order, but Filename, which is
-// "./" and member. The last line has its newline; there is no empty line after it. Control characters, what is not
-// UTF-8, and a field's second occurrence are left out.
-func MetaOf(p *Package, member string) string {
+// MetaOf returns a package's stanza as it is in the Packages file of a flat repository (files at its root) in which the
+// package's file is called member: all fields of its repository's stanza in their order, except Filename, which is "./"
+// and member, and Phased-Update-Percentage, by which apt would not install an update on most machines: what is in a
+// bundle was chosen already. The last line has its newline; there is no empty line after it. Control characters, what
+// is not UTF-8, and a field's second occurrence are dropped.
+func MetaOf(p *Package, member string) string { return metaOf(p, member, false) }
+
+func metaOf(p *Package, member string, phased bool) string {
 	var b strings.Builder
 	seen := map[string]bool{}
 	for _, f := range p.Stanza {
 		lower := strings.ToLower(f.Name)
-		if seen[lower] || !validField(f.Name) {
+		if seen[lower] || !validField(f.Name) || !phased && lower == "phased-update-percentage" {
 			continue
 		}
 		seen[lower] = true
@@ -81,9 +84,10 @@ func WritePackages(w io.Writer, list []*Package, file func(*Package) string) err
 // maxMetas bounds the whole of a bundle's metadata, in bytes.
 const maxMetas = 256 << 20
 
-// PackagesFromMetas makes the Packages file that WritePackages made, of what MetaOf returned. The metas may come from
-// anywhere: each must be exactly one stanza, with each field once and no control characters, whole, for a file at the
-// root, and no two for the same file. Fault "deb.meta".
+// PackagesFromMetas makes the Packages file that WritePackages made, of what MetaOf returned, in this release or an
+// earlier one, which kept Phased-Update-Percentage. The metas may come from anywhere: each must be exactly one stanza,
+// with each field once and no control characters, whole, for a file at the root, and no two for the same file. Fault
+// "deb.meta".
 func PackagesFromMetas(metas []string) ([]byte, error) {
 	var out bytes.Buffer
 	files := map[string]bool{}
@@ -99,8 +103,7 @@ func PackagesFromMetas(metas []string) ([]byte, error) {
 			return nil, event.NewFault(event.ClassFailed, "deb.meta", err)
 		}
 		files[p.Filename] = true
-		out.WriteString(m)
-		out.WriteByte('\n')
+		out.WriteString(MetaOf(p, strings.TrimPrefix(p.Filename, "./")) + "\n")
 	}
 	return out.Bytes(), nil
 }
@@ -145,7 +148,7 @@ func parseMeta(m string) (*Package, error) {
 	if !ok || strings.ContainsAny(file, "/:%") {
 		return nil, fmt.Errorf("Filename %q", p.Filename)
 	}
-	if MetaOf(p, file) != m {
+	if metaOf(p, file, true) != m {
 		return nil, fmt.Errorf("package %s: not as it is written", p.Name)
 	}
 	return p, nil
