@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -103,6 +102,7 @@ type stream struct {
 	raw   *countingReader // bytes of the file
 	plain *countingReader // bytes of the tar
 	dirs  int             // directories seen
+	other *tar.Header     // the member whose path was refused
 }
 
 // What is unpacked of an archive before its manifest is known, and of one that turns out to have none.
@@ -201,6 +201,9 @@ func (s *stream) manifest() (*Manifest, []byte, error) {
 	if f := asBundleFault(err); f != nil && f.Code == "bundle.damaged" && errors.Is(err, tar.ErrHeader) && s.dirs == 0 {
 		return nil, nil, fault("bundle.not-tar", tar.ErrHeader) // nothing of an archive was there yet
 	}
+	if err != nil && s.other != nil && CheckPath(MeantPath(s.other.Name)) == nil {
+		hdr, err = s.other, nil // a path as people pack it, not one that leads anywhere
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -251,6 +254,7 @@ func (s *stream) next() (*tar.Header, error) {
 		name := strings.TrimPrefix(hdr.Name, "./")
 		if hdr.Typeflag == tar.TypeDir {
 			if err := CheckPath(strings.TrimSuffix(name, "/")); err != nil && name != "" {
+				s.other = hdr
 				return nil, err
 			}
 			if s.dirs++; s.dirs > MaxMembers {
@@ -259,6 +263,7 @@ func (s *stream) next() (*tar.Header, error) {
 			continue
 		}
 		if err := CheckPath(hdr.Name); err != nil {
+			s.other = hdr
 			return nil, err
 		}
 		if hdr.Typeflag != tar.TypeReg {
@@ -318,46 +323,4 @@ func (s *stream) readFault(err error, member string) error {
 		return fault("bundle.read", pathless(err), "member", member)
 	}
 	return fault("bundle.damaged", err, "member", member)
-}
-
-// unknownLayout says what an archive is that does not begin with manifest.json. It looks at a few members only.
-func (s *stream) unknownLayout(hdr *tar.Header) error {
-	s.plain.limit = unknownBudget
-	layout := "unknown"
-	var names []string
-	for i := 0; hdr != nil && i < 64; i++ {
-		if hdr.Name == ManifestName {
-			return fault("bundle.order", nil, "member", ManifestName, "want", names[0])
-		}
-		names = append(names, strings.TrimPrefix(hdr.Name, "./"))
-		var err error
-		if hdr, err = s.rawNext(); err != nil {
-			break
-		}
-	}
-	typed := func(n string) bool {
-		dir, _, ok := strings.Cut(n, "/")
-		return ok && slices.Contains([]string{"pkg", "bin", "file", "dir", "image"}, dir)
-	}
-	flat := func(n string) bool {
-		return n == ImagesName || strings.HasPrefix(n, "addons/") || strings.HasSuffix(n, ".deb") ||
-			strings.HasSuffix(n, ".rpm")
-	}
-	switch {
-	case slices.ContainsFunc(names, typed):
-		layout = "typed"
-	case slices.ContainsFunc(names, flat):
-		layout = "flat"
-	}
-	return fault("bundle.no-manifest", nil, "layout", layout)
-}
-
-// rawNext is next without its refusals, for looking at archives of other tools.
-func (s *stream) rawNext() (*tar.Header, error) {
-	for {
-		hdr, err := s.tr.Next()
-		if err != nil || hdr.Typeflag == tar.TypeReg {
-			return hdr, err
-		}
-	}
 }

@@ -261,6 +261,8 @@ func TestArchivesOfOtherTools(t *testing.T) {
 		{"typed", []member{{name: "./", typeflag: tar.TypeDir}, {name: "./pkg/", typeflag: tar.TypeDir},
 			{name: "pkg/docker.rpm"}, {name: "image/x.tar"}}, "typed"},
 		{"anything", []member{{name: "holiday.jpg"}}, "unknown"},
+		{"anything, of a directory", []member{{name: "./holiday.jpg"}, {name: "./notes.txt"}}, "unknown"},
+		{"a link behind it", []member{{name: "x.deb"}, {name: "y", typeflag: tar.TypeSymlink}}, "flat"},
 		{"nothing", nil, "unknown"},
 	}
 	for _, tt := range tests {
@@ -279,6 +281,49 @@ func TestArchivesOfOtherTools(t *testing.T) {
 	}
 	if _, err := bundle.Open(filepath.Join(t.TempDir(), "none")); event.AsFault(err).Code != "bundle.open" {
 		t.Fatal(err)
+	}
+}
+
+// What people packed with their own commands is described, with what to do about it; it is no attack.
+func TestArchivesPackedByHand(t *testing.T) {
+	of := func(names ...string) (out []member) {
+		for _, n := range names {
+			m := member{name: n}
+			if strings.HasSuffix(n, "/") {
+				m.typeflag = tar.TypeDir
+			}
+			out = append(out, m)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		members     []member
+		want, found string
+	}{
+		"tar czf x .":        {of("./", "./images.tar", "./kubelet"), "bundle.by-hand", "./images.tar, ./kubelet"},
+		"tar czf x ., typed": {of("./", "./pkg/", "./pkg/a.rpm"), "bundle.by-hand", "./pkg/a.rpm"},
+		"tar czf x eggo": {of("eggo/", "eggo/images.tar", "eggo/kubelet"), "bundle.by-hand",
+			"eggo/images.tar, eggo/kubelet"},
+		"on Windows":        {of(`pkg\a.deb`, `image\images.tar`), "bundle.by-hand", `pkg\a.deb, image\images.tar`},
+		"compressed images": {of("kubelet", "images.tar.gz"), "bundle.by-hand", "kubelet, images.tar.gz"},
+		"many": {of("./a.deb", "./b.deb", "./c.deb", "./d.deb", "./e.deb", "./f.deb"), "bundle.by-hand",
+			"./a.deb, ./b.deb, ./c.deb, ./d.deb, ./e.deb, …"},
+		"a bundle again":          {of("./", "./SHA256SUMS", "./manifest.json"), "bundle.order", ""},
+		"a bundle in a directory": {of("x/", "x/manifest.json", "x/SHA256SUMS"), "bundle.order", ""},
+		"docker save":             {of("blobs/sha256/aa", "manifest.json", "repositories"), "bundle.images", ""},
+		"an OCI archive":          {of("./oci-layout", "./index.json"), "bundle.images", ""},
+		"a path that leads out":   {of("../images.tar"), "bundle.unsafe-path", ""},
+		"a path of the root":      {of("/etc/images.tar"), "bundle.unsafe-path", ""},
+		"out by backslashes":      {of(`..\images.tar`), "bundle.unsafe-path", ""},
+		"a link":                  {[]member{{name: "images.tar", typeflag: tar.TypeSymlink}}, "bundle.member-type", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := store(t, archive(t, c.members))
+			_, err := bundle.Open(file)
+			if got := code(t, file, err); got != c.want || event.AsFault(err).Args["found"] != c.found {
+				t.Fatalf("%v %v", err, event.AsFault(err).Args)
+			}
+		})
 	}
 }
 

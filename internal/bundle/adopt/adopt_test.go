@@ -104,6 +104,84 @@ func TestAHandmadeArchiveBecomesABundle(t *testing.T) {
 	}
 }
 
+// rewritten packs the tar of an archive again with other names, as other commands and programs write them.
+func rewritten(t *testing.T, file string, name func(string) string) string {
+	t.Helper()
+	old, err := os.ReadFile(file)
+	must(t, err)
+	var b bytes.Buffer
+	r, w := tar.NewReader(bytes.NewReader(old)), tar.NewWriter(&b)
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		must(t, err)
+		h.Name = name(h.Name)
+		must(t, w.WriteHeader(h))
+		_, err = io.Copy(w, r)
+		must(t, err)
+	}
+	must(t, w.Close())
+	must(t, os.WriteFile(file, b.Bytes(), 0o600))
+	return file
+}
+
+// It does not matter whether a directory was packed, or its content, and on which system; bundle.Open sends people here
+// with such archives.
+func TestHowAnArchiveWasPacked(t *testing.T) {
+	for name, path := range map[string]func(string) string{
+		"tar czf x .":               func(n string) string { return "./" + n },
+		"tar czf x eggo":            func(n string) string { return "eggo/" + n },
+		"tar czf x /root/eggo/eggo": func(n string) string { return "./root/eggo/eggo/" + n },
+		"a name that is twice":      func(n string) string { return "kubelet/" + n },
+		"on Windows":                func(n string) string { return strings.ReplaceAll(n, "/", `\`) },
+		"a directory, on Windows":   func(n string) string { return `eggo\` + strings.ReplaceAll(n, "/", `\`) },
+	} {
+		for _, typed := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				file := rewritten(t, handmade(t, "old.tar", "amd64", typed, nil), path)
+				res, err := adopted(t, adopt.Options{Out: t.TempDir()}, file)
+				must(t, err)
+				report, err := bundle.Verify(t.Context(), res.Bundles[0].Path, nil)
+				must(t, err)
+				m := report.Manifest
+				if (m.Layout == bundle.Typed) != typed || len(m.Images) != 3 || len(m.Install) == 0 ||
+					!slices.ContainsFunc(m.Members, func(e bundle.Member) bool { return e.Name == "mytool" }) {
+					t.Errorf("%+v", m)
+				}
+			})
+		}
+	}
+}
+
+// Images that were compressed are images; an archive of anything else stays a file.
+func TestCompressedImages(t *testing.T) {
+	for _, name := range []string{"images.tar.gz", "images.tgz", "my-images-amd64.tar.gz"} {
+		file := handmade(t, "old.tar.gz", "amd64", false, func(dir string) {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			data, err := os.ReadFile(filepath.Join(dir, "images.tar"))
+			must(t, err)
+			_, err = z.Write(data)
+			must(t, err)
+			must(t, z.Close())
+			put(t, name, b.Bytes())(dir)
+			put(t, "cni-plugins.tgz", b.Bytes())(dir)
+			remove(t, "images.tar")(dir)
+		})
+		res, err := adopted(t, adopt.Options{Out: t.TempDir()}, file)
+		must(t, err)
+		for _, m := range res.Manifests {
+			if len(m.Images) != 3 || !slices.ContainsFunc(m.Members, func(e bundle.Member) bool {
+				return e.Path == "cni-plugins.tgz"
+			}) {
+				t.Errorf("%s: %+v", name, m)
+			}
+		}
+	}
+}
+
 // The manual's own example has the programs in packages: those that Eggo starts are taken out of them.
 func TestProgramsAreTakenOutOfPackages(t *testing.T) {
 	file := handmade(t, "old.tar.gz", "amd64", false, func(dir string) {
@@ -324,25 +402,12 @@ func cutFile(t *testing.T, file string) string {
 	return file
 }
 
-// between writes a plain tar that ends where its last member does: there is no block of zeros after it.
+// between ends a plain tar where its last member does: there is no block of zeros after it.
 func between(t *testing.T, file string) string {
 	t.Helper()
-	old, err := os.ReadFile(file)
+	data, err := os.ReadFile(rewritten(t, file, func(n string) string { return n }))
 	must(t, err)
-	var b bytes.Buffer
-	r, w := tar.NewReader(bytes.NewReader(old)), tar.NewWriter(&b)
-	for {
-		h, err := r.Next()
-		if err == io.EOF {
-			break
-		}
-		must(t, err)
-		must(t, w.WriteHeader(h))
-		_, err = io.Copy(w, r)
-		must(t, err)
-	}
-	must(t, w.Flush())
-	must(t, os.WriteFile(file, b.Bytes(), 0o600))
+	must(t, os.Truncate(file, int64(len(data)-1024)))
 	return file
 }
 
@@ -383,7 +448,10 @@ func TestBadArchivesAreRefused(t *testing.T) {
 		{"adopt.member", make(put(t, "kubelet_1_amd64.deb", buildtest.DebOf("kubelet", "1", "amd64",
 			map[string]string{"./usr/bin/kubeadm": ""}))), adopt.Options{}},
 		{"adopt.families", make(put(t, "x.rpm", rpm)), adopt.Options{}},
-		{"adopt.layout", raw(t, file("packages/images.tar", 1)), adopt.Options{}},
+		{"adopt.layout", raw(t, file("packages/notes.txt", 1)), adopt.Options{}},
+		{"adopt.path", raw(t, file(`..\images.tar`, 1)), adopt.Options{}},
+		{"adopt.duplicate", raw(t, file(`a\b`, 1), file("a/b", 1)), adopt.Options{}},
+		{"adopt.duplicate", raw(t, file("x/x.deb", 1), file("x/pkg/x.deb", 1)), adopt.Options{}},
 		{"adopt.path", raw(t, file("../images.tar", 1)), adopt.Options{}},
 		{"adopt.path", raw(t, file("/etc/images.tar", 1)), adopt.Options{}},
 		{"adopt.type", raw(t, tar.Header{Name: "images.tar", Typeflag: tar.TypeSymlink, Linkname: "/etc/shadow"}),

@@ -80,6 +80,9 @@ func (w *Work) read(ctx context.Context, file string, progress func(done, total 
 		return nil, err
 	}
 	s.sha256, s.size = sum, u.size
+	if err := u.lift(); err != nil {
+		return nil, err
+	}
 	if err := s.sort(u.members); err != nil {
 		return nil, err
 	}
@@ -106,7 +109,9 @@ func (s *source) sort(members []member) error {
 	switch {
 	case has(typed):
 		s.layout = bundle.Typed
-	case has(isPackage), has(func(n string) bool { return n == bundle.ImagesName || strings.HasPrefix(n, "addons/") }):
+	case has(isPackage), has(func(n string) bool {
+		return bundle.ImagesArchive(n) && strings.Contains(n, "image") || strings.HasPrefix(n, "addons/")
+	}):
 	default:
 		return bad("adopt.layout", nil, "file", s.file)
 	}
@@ -170,7 +175,7 @@ func (s *source) sortFlat(m member) {
 	case !below && isPackage(m.name):
 		s.packages = append(s.packages, pkg{file: m.file})
 	case metadata(m.name):
-	case !below && (m.name == bundle.ImagesName || path.Ext(m.name) == ".tar"):
+	case bundle.ImagesArchive(m.name):
 		s.archives = append(s.archives, m)
 	case dir == "addons" && below && !strings.Contains(rest, "/") && isManifest(m):
 		s.addons = append(s.addons, m)

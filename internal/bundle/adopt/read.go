@@ -212,10 +212,7 @@ func (u *unpacking) take(info archives.FileInfo) error {
 	if err := u.ctx.Err(); err != nil {
 		return err
 	}
-	name := strings.TrimPrefix(info.NameInArchive, "./")
-	if info.IsDir() {
-		name = strings.TrimSuffix(name, "/")
-	}
+	name := bundle.MeantPath(info.NameInArchive)
 	if info.IsDir() && (name == "" || name == ".") {
 		return nil
 	}
@@ -276,10 +273,7 @@ func (u *unpacking) place(name string, dir bool) error {
 
 // write writes a member to its place: packages, which are read as one directory, next to each other in pkg.
 func (u *unpacking) write(name string, info archives.FileInfo) error {
-	to := path.Join("in", name)
-	if d := path.Dir(name); (d == "." || d == "pkg") && isPackage(name) {
-		to = path.Join("pkg", path.Base(name))
-	}
+	to := placeOf(name)
 	if err := u.root.MkdirAll(path.Dir(to), 0o700); err != nil {
 		return writeFault(err, name)
 	}
@@ -311,6 +305,46 @@ func (u *unpacking) write(name string, info archives.FileInfo) error {
 	}
 	u.members = append(u.members, m)
 	return err
+}
+
+// placeOf is the path of a member below the temporary directory.
+func placeOf(name string) string {
+	if d := path.Dir(name); (d == "." || d == "pkg") && isPackage(name) {
+		return path.Join("pkg", path.Base(name))
+	}
+	return path.Join("in", name)
+}
+
+// lift moves the content of an archive of one directory to where it would be if only the content had been packed.
+func (u *unpacking) lift() error {
+	var names []string
+	for _, m := range u.members {
+		names = append(names, m.name)
+	}
+	top := bundle.TopDir(names)
+	if top == "" {
+		return nil
+	}
+	packed := filepath.Join(u.dir, "packed")
+	if err := os.Rename(filepath.Join(u.dir, "in"), packed); err != nil {
+		return writeFault(err, packed)
+	}
+	for i, m := range u.members {
+		m.name = strings.TrimPrefix(m.name, top+"/")
+		m.file = filepath.Join(u.dir, filepath.FromSlash(placeOf(m.name)))
+		if _, err := os.Lstat(m.file); err == nil {
+			return bad("adopt.duplicate", nil, "file", u.file, "member", names[i], "other", path.Base(m.file))
+		}
+		err := os.MkdirAll(filepath.Dir(m.file), 0o700)
+		if err == nil {
+			err = os.Rename(filepath.Join(packed, filepath.FromSlash(names[i])), m.file)
+		}
+		if err != nil {
+			return writeFault(err, m.name)
+		}
+		u.members[i] = m
+	}
+	return os.RemoveAll(packed)
 }
 
 // marked tells what cannot be written from what cannot be read.
