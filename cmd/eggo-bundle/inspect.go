@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -32,10 +31,7 @@ func newInspect(env *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		parts, err := partsOf(args[0])
-		if err != nil {
-			return err
-		}
+		parts := a.Parts()
 		switch {
 		case asJSON:
 			m := a.Manifest()
@@ -64,34 +60,6 @@ func newInspect(env *environment) *cobra.Command {
 		return env.say("\n" + env.P.T("bundle.cli.unverified"))
 	}
 	return cmd
-}
-
-// part of a split bundle.
-type part struct {
-	File string `json:"file"`
-	Size int64  `json:"size"`
-}
-
-// partsOf lists the parts of a bundle, none if it is one file.
-func partsOf(file string) ([]part, error) {
-	whole := file
-	if _, err := os.Stat(file); err != nil || partSuffix.MatchString(file) {
-		whole = partSuffix.ReplaceAllString(file, "")
-	} else {
-		return nil, nil
-	}
-	var out []part
-	for n := 1; ; n++ {
-		name := bundle.PartName(whole, n)
-		st, err := os.Stat(name)
-		if os.IsNotExist(err) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, fileFault(name, err)
-		}
-		out = append(out, part{name, st.Size()})
-	}
 }
 
 // kindOf is what a kind of members comes to.
@@ -154,7 +122,7 @@ func shared(m *bundle.Manifest) map[string]int {
 }
 
 // head says what the bundle is, what it is missing, and in how many parts it comes.
-func head(env *environment, a *bundle.Archive, parts []part) {
+func head(env *environment, a *bundle.Archive, parts []bundle.Part) {
 	p, m, w := env.P, a.Manifest(), env.Stdout
 	fmt.Fprintln(w, p.T("bundle.cli.head", "name", m.Name, "arch", m.Arch, "kubernetes", m.Kubernetes, "os",
 		osName(m.OS), "format", fmt.Sprint(m.Format),
@@ -171,7 +139,7 @@ func head(env *environment, a *bundle.Archive, parts []part) {
 	}
 }
 
-func inspect(env *environment, a *bundle.Archive, parts []part, digests bool) {
+func inspect(env *environment, a *bundle.Archive, parts []bundle.Part, digests bool) {
 	p, m, w := env.P, a.Manifest(), env.Stdout
 	head(env, a, parts)
 	difference := m.Base != nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -211,8 +210,6 @@ func watched(env *environment, file string, work func(progress func(done, total 
 		})
 	})
 }
-
-var partSuffix = regexp.MustCompile(`\.[0-9]{3,}$`)
 
 func readSignature(file string) ([]byte, error) {
 	name := bundle.SignatureOf(file)

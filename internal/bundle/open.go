@@ -24,6 +24,7 @@ type Archive struct {
 	full     []byte // manifest.json of the full bundle; text, but for a difference
 	size     int64
 	modified time.Time
+	parts    []Part
 }
 
 // Manifest of the bundle. It is what the file says of itself: only Verify and Stage prove it.
@@ -38,6 +39,9 @@ func (a *Archive) Sums() []byte { return SumsText(a.text, a.manifest) }
 
 // Size of the bundle in bytes, all its parts together.
 func (a *Archive) Size() int64 { return a.size }
+
+// Parts of the bundle, in their order; none if it is one file.
+func (a *Archive) Parts() []Part { return a.parts }
 
 // ID is the sha256 of manifest.json: bundles with the same ID hold the same members, images.tar included, for its blobs
 // are in the manifest by digest. A difference has the ID of the full bundle that it makes.
@@ -59,7 +63,7 @@ func open(ctx context.Context, path string) (*Archive, error) {
 		return nil, err
 	}
 	defer s.close()
-	a := &Archive{path: path, size: s.src.size, modified: s.src.modified}
+	a := &Archive{path: path, size: s.src.size, modified: s.src.modified, parts: s.src.list()}
 	if a.manifest, a.text, err = s.manifest(); err != nil {
 		return nil, s.src.blame(err)
 	}

@@ -51,8 +51,24 @@ func cutPart(name string) (bundle string, n int) {
 
 // SignatureOf is the name of the file that holds a bundle's signature, whether the whole or a part of it is named.
 func SignatureOf(path string) string {
-	whole, _ := cutPart(path)
+	whole, _ := wholeOf(path)
 	return whole + ".sig"
+}
+
+// wholeOf is cutPart for a path, also where something was added to the name of the part.
+func wholeOf(path string) (whole string, n int) {
+	if whole, n = cutPart(path); n > 0 {
+		return whole, n
+	}
+	dir, name := filepath.Split(path)
+	base, n, _ := cutRenamed(name)
+	return dir + base, n
+}
+
+// Part is a file of a bundle that was split.
+type Part struct {
+	File string `json:"file"`
+	Size int64  `json:"size"`
 }
 
 // part is a file of a bundle, or all of it.
@@ -89,8 +105,8 @@ func findSource(ctx context.Context, path string) (*source, error) {
 	s := &source{ctx: ctx}
 	st, err := os.Stat(path)
 	whole, n := cutPart(path)
-	if base, m, _ := cutRenamed(filepath.Base(path)); err == nil && n == 0 && m > 0 {
-		whole, n = filepath.Join(filepath.Dir(path), base), m
+	if err == nil {
+		whole, n = wholeOf(path)
 	}
 	asked := filepath.Base(path)
 	switch {
@@ -218,6 +234,16 @@ func partSums(whole, clean string) ([]string, error) {
 		return nil, bad(io.ErrUnexpectedEOF)
 	}
 	return sums, nil
+}
+
+// list is the parts of a bundle that was split.
+func (s *source) list() (out []Part) {
+	for _, p := range s.parts {
+		if s.split {
+			out = append(out, Part{p.path, p.size})
+		}
+	}
+	return out
 }
 
 func (s *source) Close() error {

@@ -232,6 +232,9 @@ func TestPartsThatWereRenamed(t *testing.T) {
 					path = filepath.Join(filepath.Dir(whole), tt.ask)
 				}
 				_, err := bundle.Verify(context.Background(), path, nil)
+				if a, openErr := bundle.Open(path); openErr == nil && len(a.Parts()) != 3 {
+					t.Errorf("parts %v", a.Parts())
+				}
 				if tt.want == "" {
 					if err != nil {
 						t.Errorf("%v %v", err, event.AsFault(err).Args)

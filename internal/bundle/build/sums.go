@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 )
 
@@ -59,7 +60,9 @@ var (
 // names reports whether a line of a checksum file names the file.
 func names(line, file string) bool {
 	line = sumPattern.ReplaceAllString(line, " ")
-	apart := func(r rune) bool { return strings.ContainsRune(" \t\r\n()=\"'", r) }
+	apart := func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune(`()="'`, r)
+	}
 	for _, word := range strings.FieldsFunc(line, apart) {
 		word = path.Base(strings.ReplaceAll(strings.TrimRight(strings.TrimLeft(word, "*"), ":,"), `\`, "/"))
 		if word == file {

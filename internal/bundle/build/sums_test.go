@@ -47,6 +47,7 @@ func TestFindSum(t *testing.T) {
 		"UTF-16, little":         {wide(binary.LittleEndian, true, a+"  x.gz\r\n"), a},
 		"UTF-16, big":            {wide(binary.BigEndian, true, upper+" *x.gz\r\n"), a},
 		"UTF-16 without a mark":  {wide(binary.LittleEndian, false, a), a},
+		"line separators":        {"\u2028" + b + "  y.gz\n" + a + "  x.gz\u2028\n", a},
 		"signed":                 {"-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n" + a + "  x.gz\n", a},
 		"twice the same":         {a + "  x.gz\n" + a + "  ./x.gz\n", a},
 		"twice":                  {a + "  x.gz\n" + b + "  x.gz\n", ""},

@@ -9,7 +9,7 @@ import (
 )
 
 // docker25 are the files that docker 25.0.0 wrote: an OCI layout whose manifests have no layers, and manifest.json with
-// all of them over the same blobs (moby issue 47065). Images that hidden lists have no entry in index.json (moby issues
+// all of them over the same blobs (moby 47065). Images that hidden lists have no entry in index.json (moby
 // 47210 and 51389).
 func docker25(t testing.TB, tags map[string]peer, hidden ...peer) []file {
 	t.Helper()

@@ -147,7 +147,7 @@ func TestWhatIsInstalled(t *testing.T) {
 func TestTheSignatureOfParts(t *testing.T) {
 	for path, want := range map[string]string{
 		"a/b-amd64.tar.gz": "a/b-amd64.tar.gz.sig", "a/b-amd64.tar.gz.001": "a/b-amd64.tar.gz.sig",
-		"b.tar.gz.1000": "b.tar.gz.sig",
+		"b.tar.gz.1000": "b.tar.gz.sig", "a/b.tar.gz (1).001": "a/b.tar.gz.sig", "a/b (1).tar.gz": "a/b (1).tar.gz.sig",
 	} {
 		if got := bundle.SignatureOf(path); got != want {
 			t.Errorf("%s: %s", path, got)
