@@ -19,8 +19,8 @@ func Deploy() []Check {
 		checkFiles(), checkTargets(), checkAnonymous(),
 		checkTogether(), checkExternalCA(), checkUndo(), checkUndoObjects(),
 		checkRuntimeContainers(), checkRuntimeTurns(),
+		checkManifestURLs(), // before the bundles: their checks read what was fetched
 	}, Bundle(), []Check{
-		checkManifestURLs(),
 		checkReach(),
 	})
 }
@@ -58,7 +58,7 @@ func Bundle() []Check {
 	return []Check{
 		checkBundleStaged(), checkBundleArch(), checkBundleVersions(), checkVersion(), checkKubeadm(), checkFlags(),
 		checkRuntime(),
-		checkDNSProgram(), checkImages(), checkAddons(), checkPackages(),
+		checkDNSProgram(), checkImages(), checkAddons(), checkAddonAPIs(), checkPackages(),
 	}
 }
 

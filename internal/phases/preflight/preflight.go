@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/bundle/kubeapi"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
@@ -68,6 +69,8 @@ type Input struct {
 	Runtimes func(config.Node) []string                   // those of the runtime on a node that gets it from us
 	Inbound  func(config.Node) []facts.PortRange          // ports on which others come to a node
 	Fetch    func(context.Context, string) error          // fetches a manifest by its URL, and keeps it
+	// Manifest reads a manifest to apply, from a bundle or as Fetch kept it.
+	Manifest func(b env.Bundle, name string) ([]kubeapi.Object, error)
 
 	Force    bool                                    // nodes are removed though they may be alive
 	API      API                                     // what the API server says of nodes that are removed
