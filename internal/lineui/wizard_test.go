@@ -165,3 +165,25 @@ func TestReviewBeginsWithTheSketch(t *testing.T) {
 		}
 	}
 }
+
+// A file of which no line is a machine is rejected once, for the reason of its first line, and a bastion of a list is
+// told.
+func TestPlainFilesOfMachines(t *testing.T) {
+	t.Parallel()
+	m, said := dialogue(t, i18n.English)
+	w := newWizard(m, m.svc.Draft())
+	files := map[string]string{"/wrong": "10.0.0.300 web\nno such thing\nat all here\n",
+		"/config": "Host gate\n  HostName 192.0.2.1\nHost n1\n  HostName 10.0.0.1\n  ProxyJump ops@gate:2222\n"}
+	w.svc.Read = func(path string) ([]byte, error) { return []byte(files[path]), nil }
+	w.machineLine("@/wrong")
+	says(t, said.String(), "10.0.0.300” is not a valid IP address: 300 is greater than 255",
+		"none of 3 lines is a machine; the reason is that of line 1")
+	if n := strings.Count(said.String(), "is not a"); n != 1 || len(w.draft.Machines) > 0 {
+		t.Errorf("%d reasons, machines %v:\n%s", n, w.draft.Machines, said)
+	}
+	w.machineLine("@/config")
+	says(t, said.String(), "1 machine is reached through bastion ops@192.0.2.1:2222")
+	if got := w.draft.Values["eggo.bastion"]; got != `"ops@192.0.2.1:2222"` || len(w.draft.Machines) != 1 {
+		t.Errorf("bastion %s, machines %v", got, w.draft.Machines)
+	}
+}

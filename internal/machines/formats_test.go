@@ -77,9 +77,10 @@ func TestBulletsAndNumbers(t *testing.T) {
 // Of the names of an address the short one is the machine's, in a hosts file and in lines out of one.
 func TestHostsFiles(t *testing.T) {
 	check(t, "127.0.0.1 localhost localhost.localdomain\n::1 localhost ip6-localhost\nff02::1 ip6-allnodes\n"+
-		"127.0.1.1 control\n10.0.0.1 node1.example.com node1 api # x\n10.0.0.2 master\n10.0.0.3 db.example.com\n"+
+		"127.0.1.1 control\nfe80::1%lo0 localhost\n10.0.0.1 node1.example.com node1 api # x\n10.0.0.2 master\n"+
+		"10.0.0.3 db.example.com\n"+
 		"10.0.0.1 again\n10.0.0.4 my_db\n", Hosts,
-		"node1 10.0.0.1\nmaster 10.0.0.2 control-plane\ndb.example.com 10.0.0.3", "9 name my_db")
+		"node1 10.0.0.1\nmaster 10.0.0.2 control-plane\ndb.example.com 10.0.0.3", "10 name my_db")
 	check(t, "10.0.0.1 node1.example.com node1\n10.0.0.2 node2 node2.example.com worker\n127.0.1.1 me\nff02::1 all\n"+
 		"10.0.0.3 master.example.com master\n", Lines,
 		"node1 10.0.0.1\nnode2 10.0.0.2 worker\nmaster 10.0.0.3 control-plane", "")

@@ -133,14 +133,15 @@ func isLoopback(ip string) bool {
 	return err == nil && a.Unmap().IsLoopback()
 }
 
-// isGroup reports whether an address is that of several machines or of none: multicast, broadcast, 0.0.0.0.
+// isGroup reports whether an address is that of several machines or of none: multicast, broadcast, 0.0.0.0, an address
+// with a zone of this host.
 func isGroup(ip string) bool {
 	a, err := netip.ParseAddr(ip)
 	if err != nil {
 		return false
 	}
 	a = a.Unmap()
-	return a.IsMulticast() || a.IsUnspecified() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) ||
+	return a.Zone() != "" || a.IsMulticast() || a.IsUnspecified() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) ||
 		netip.MustParsePrefix("fe00::/9").Contains(a) // of hosts files of Debian: ip6-localnet
 }
 
