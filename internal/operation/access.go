@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -31,8 +32,54 @@ func hostKeyPolicy(said string, d Deps) (remote.Policy, error) {
 	return remote.Strict, event.NewFault(event.ClassUsage, "usage.host-keys", nil, "value", said)
 }
 
-// ResolveSecrets replaces the sources of secrets that deploy.yaml names by the secrets.
-func ResolveSecrets(ctx context.Context, c *config.Cluster, a Asker) error {
+// prompt is the source of a secret that is asked for.
+const prompt = "prompt"
+
+const keyQuestion = "key "
+
+// KeyQuestion is the ID of the question for the passphrase of a private key.
+func KeyQuestion(file string) string { return keyQuestion + file }
+
+// IsKeyQuestion reports whether an ID is that of such a question, and has the path of a file.
+func IsKeyQuestion(id string) bool { return strings.HasPrefix(id, keyQuestion) }
+
+// Asks are the IDs of the questions for secrets that a run of a cluster may ask, sorted: those that deploy.yaml says are
+// asked for, and the passphrases of the private keys that it names.
+func Asks(c *config.Cluster) []string {
+	list, _ := loginSecrets(c)
+	keys := []string{c.SSH.PrivateKeyPath}
+	hops := slices.Clone(c.Eggo.Bastions)
+	for _, l := range c.Eggo.Machines {
+		keys, hops = append(keys, l.PrivateKeyPath), append(hops, l.Bastions...)
+	}
+	for _, b := range hops {
+		keys = append(keys, b.PrivateKeyPath)
+	}
+	var out []string
+	for _, s := range list {
+		if s.From == prompt {
+			out = append(out, s.ID)
+		}
+	}
+	for host, r := range c.Eggo.Registries {
+		if r.PasswordFrom == prompt {
+			out = append(out, registryQuestion(host))
+		}
+	}
+	for _, file := range keys {
+		if file != "" {
+			out = append(out, KeyQuestion(file))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func registryQuestion(host string) string { return "registry " + host }
+
+// loginSecrets are the secrets of all logins with the places where they belong: those of single machines are in copies
+// of their logins.
+func loginSecrets(c *config.Cluster) ([]secret, map[string]*config.Login) {
 	user := c.SSH.User
 	secrets := []secret{
 		{SecretQuestion{"password", c.Eggo.PasswordFrom, event.M("ask.password", "user", user)}, &c.SSH.Password},
@@ -51,6 +98,12 @@ func ResolveSecrets(ctx context.Context, c *config.Cluster, a Asker) error {
 		secrets = append(secrets, bastionSecrets(l.Bastions, user)...)
 		logins[name] = &l
 	}
+	return secrets, logins
+}
+
+// ResolveSecrets replaces the sources of secrets that deploy.yaml names by the secrets.
+func ResolveSecrets(ctx context.Context, c *config.Cluster, a Asker) error {
+	secrets, logins := loginSecrets(c)
 	for _, s := range secrets {
 		if err := s.resolve(ctx, a); err != nil {
 			return err
@@ -66,7 +119,7 @@ func ResolveSecrets(ctx context.Context, c *config.Cluster, a Asker) error {
 func registrySecrets(ctx context.Context, c *config.Cluster, a Asker) error {
 	for _, host := range slices.Sorted(maps.Keys(c.Eggo.Registries)) {
 		r := c.Eggo.Registries[host]
-		s := secret{SecretQuestion{"registry " + host, r.PasswordFrom,
+		s := secret{SecretQuestion{registryQuestion(host), r.PasswordFrom,
 			event.M("ask.registry", "host", host, "user", r.Username)}, &r.Password}
 		if err := s.resolve(ctx, a); err != nil {
 			return err

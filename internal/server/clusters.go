@@ -135,9 +135,12 @@ func (s *Server) create(ctx context.Context, who access.Caller, in *createInput)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.askedFor(ctx, c.Name, text, true, in.Body.Options.Secrets); err != nil {
+		return nil, err
+	}
 	v, err := s.Manager.Create(ctx, c.Name, manager.Request{By: who.Name, Wanted: want, Request: request,
 		Prepare: func() error {
-			s.Runs.Tell(c.Name, in.Body.Options.Secrets)
+			s.Runs.Tell(c.Name, who.Name, in.Body.Options.Secrets)
 			return s.written(c.Name, files)
 		}})
 	if err != nil {
@@ -302,6 +305,9 @@ func (s *Server) begin(
 	if err == nil {
 		err = s.trusted(ctx, name, p)
 	}
+	if err == nil {
+		err = s.ofOperation(ctx, name, k, o.Secrets, w, p.Seeded)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +322,7 @@ func (s *Server) begin(
 	}
 	if prepare, undo := q.Prepare, q.Undo; o.Secrets != nil {
 		q.Prepare = func() error {
-			s.Runs.Tell(name, o.Secrets)
+			s.Runs.Tell(name, who.Name, o.Secrets)
 			if prepare == nil {
 				return nil
 			}

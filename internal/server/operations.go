@@ -171,8 +171,15 @@ func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (
 			return nil, err
 		}
 	}
-	if o.Secrets != nil {
-		q.Prepare = func() error { s.Runs.Tell(in.Cluster, o.Secrets); return nil }
+	if len(o.Secrets) > 0 {
+		v, err := s.Manager.Cluster(in.Cluster)
+		if err == nil {
+			err = s.askedFor(ctx, in.Cluster, wanted(v.Record).Deploy, false, o.Secrets)
+		}
+		if err != nil {
+			return nil, err
+		}
+		q.Prepare = func() error { s.Runs.Tell(in.Cluster, who.Name, o.Secrets); return nil }
 	}
 	v, err := s.Manager.Continue(ctx, in.Cluster, q)
 	if err != nil {

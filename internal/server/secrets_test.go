@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // answered sends a request, and gives all of the answer that comes at once: a stream has no end.
@@ -42,12 +43,55 @@ func pathOf(path string) string {
 		"{token}", "t1").Replace(path)
 }
 
+// askingW1 has the password of the node w1 asked for.
+const askingW1 = `"settings":{"eggo.machines":"{w1: {password-from: prompt}}"},`
+
+// What a request tells of secrets is kept for the runs that follow: only what deploy.yaml asks for, and no more than a
+// login takes. Otherwise an operator could fill the memory of the server, and the pipe to each run.
+func TestOnlySecretsThatAreAskedForAreTaken(t *testing.T) {
+	s := begin(t)
+	large := strings.Repeat("A", 1<<20)
+	tell := func(secrets string) string {
+		return `{"options":{"secrets":` + secrets + `},` + askingW1 + oneCluster[1:]
+	}
+	a := s.want(s.call("ann", "POST", Prefix+"/clusters", tell(`{"k1":"`+large+`"}`)), 422, "api.secret-other")
+	if !strings.Contains(a.text, "password w1") {
+		t.Error("it does not say what is asked for: ", a.text)
+	}
+	s.want(s.call("ann", "POST", Prefix+"/clusters", tell(`{"password w1":"`+large+`"}`)), 422, "api.secret-long")
+	s.want(s.call("ann", "POST", Prefix+"/clusters", `{"options":{"secrets":{"password":"x"}},`+oneCluster[1:]), 422,
+		"api.secret-none")
+	s.want(s.call("ann", "POST", Prefix+"/clusters", tell(`{"password w1":"`+large[:1024]+`"}`)), 202, "")
+	s.reach("Creating", func() bool { return s.world.Newest("one") != nil })
+	s.world.Newest("one").Finish(event.NewFault(event.ClassFailed, "internal", nil))
+	s.reach("Unavailable", nil)
+	revision := s.m.Clusters()[0].Revision
+	for _, path := range []string{"continue", "renew", "snapshots", "backups", "upgrade"} {
+		extra := map[string]string{"backups": `,"passphrase":"a long passphrase"`,
+			"upgrade": `,"bundles":["` + filepath.Join(s.bundles, "b.tar.gz") + `"]`}[path]
+		for secrets, code := range map[string]string{`{"` + strings.Repeat("k", 100000) + `":"x"}`: "api.secret-other",
+			`{"password w2":"x"}`: "api.secret-other", `{"password w1":"` + large[:1025] + `"}`: "api.secret-long"} {
+			a := s.call("otto", "POST", Prefix+"/clusters/one/"+path, `{"secrets":`+secrets+extra+`}`)
+			if path == "continue" || a.status != http.StatusConflict { // the others are not possible now
+				s.want(a, 422, code)
+			}
+			if len(a.text) > 2000 {
+				t.Errorf("%s: %d bytes", path, len(a.text))
+			}
+		}
+	}
+	if s.m.Clusters()[0].Revision != revision {
+		t.Error("something was begun")
+	}
+	s.want(s.call("otto", "POST", Prefix+"/clusters/one/continue", `{"secrets":{"password w1":"right"}}`), 202, "")
+}
+
 // Whatever is asked by whomever: no answer has a secret but those whose purpose it is, what changes something is
 // recorded also if it is refused, and neither the log of that nor the database has a secret.
 func TestNoAnswerHasASecret(t *testing.T) {
 	g := beginGuarded(t)
 	const registry = `"registries":[{"host":"r.example","username":"eggo","password":"swordfish"}],`
-	g.want(g.call("", "POST", Prefix+"/clusters", `{`+registry+`"options":{"secrets":{"sudo":"open sesame"}},`+
+	g.want(g.call("", "POST", Prefix+"/clusters", `{`+registry+askingW1+`"options":{"secrets":{"password w1":"open sesame"}},`+
 		oneCluster[1:], g.as("global")...), 202, "")
 	g.reach("Creating", func() bool { return g.world.Newest("one") != nil })
 	g.world.Newest("one").Finish(nil)

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,12 +81,13 @@ type Runner struct {
 	o     Options
 	store store.Dir
 
-	mu      sync.Mutex
-	secrets map[string]map[string]string // by cluster: what was said, for the runs that follow; never written down
-	over    map[string]ended             // by directory: how runs ended that are over
-	feeds   map[string]*feed             // by cluster and run: those that somebody watches
-	asked   map[string]*asking           // by cluster: runs that go on
-	ways    map[string]*way              // by cluster, to API servers
+	mu       sync.Mutex
+	secrets  map[string]map[string]map[string]told // by cluster, ID and user, for the runs that follow; never written
+	tellings int                                   // of secrets, so far
+	over     map[string]ended                      // by directory: how runs ended that are over
+	feeds    map[string]*feed                      // by cluster and run: those that somebody watches
+	asked    map[string]*asking                    // by cluster: runs that go on
+	ways     map[string]*way                       // by cluster, to API servers
 
 	machines kept[machines]
 	certs    kept[ends]
@@ -102,40 +102,12 @@ type ended struct {
 
 // New makes a Runner.
 func New(o Options) *Runner {
-	return &Runner{o: o, store: store.Dir{Root: o.Root}, secrets: map[string]map[string]string{},
+	return &Runner{o: o, store: store.Dir{Root: o.Root}, secrets: map[string]map[string]map[string]told{},
 		over: map[string]ended{}, feeds: map[string]*feed{}, asked: map[string]*asking{}, ways: map[string]*way{}}
 }
 
 // Dir is the server's own directory of a cluster.
 func (r *Runner) Dir(cluster string) string { return filepath.Join(r.o.Data, "clusters", cluster) }
-
-// Tell has the runs of a cluster know secrets, by the IDs of their questions, beside those that they know already. They
-// stay in memory: the key of a backup until its run has it, others until the cluster is removed.
-func (r *Runner) Tell(cluster string, secrets map[string]string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.secrets[cluster] == nil {
-		r.secrets[cluster] = map[string]string{}
-	}
-	maps.Copy(r.secrets[cluster], secrets)
-	if w := r.ways[cluster]; w != nil && len(secrets) > 0 {
-		w.retry()
-	}
-}
-
-// told are the secrets of a cluster for a run of this kind. Those of a backup are told once.
-func (r *Runner) told(cluster string, k manager.Kind) map[string]string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := maps.Clone(r.secrets[cluster])
-	for _, id := range operation.BackupSecrets() {
-		if k != manager.Backup {
-			delete(out, id)
-		}
-		delete(r.secrets[cluster], id)
-	}
-	return out
-}
 
 // Keep writes a file of a cluster into the server's own directory, for root alone, and gives its path.
 func (r *Runner) Keep(cluster, name, text string) error {
@@ -185,7 +157,9 @@ func (r *Runner) Start(ctx context.Context, rec manager.Record) (manager.Run, er
 	if q, err = asked(q, rec.Operation.Kind, w, p); err != nil {
 		return nil, err
 	}
-	h, err := r.o.Launcher.Launch(q, request.Answers{Secrets: r.told(rec.Name, rec.Operation.Kind)})
+	by := rec.Operation.By
+	secrets := r.told(rec.Name, by, rec.Operation.Kind)
+	h, err := r.o.Launcher.Launch(q, request.Answers{Secrets: secrets.values})
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +171,7 @@ func (r *Runner) Start(ctx context.Context, rec manager.Record) (manager.Run, er
 	if err != nil {
 		return nil, err
 	}
-	return &process{h, run}, nil
+	return &process{Handle: h, run: run, over: func(f *event.Fault) { r.used(rec.Name, by, secrets, f) }}, nil
 }
 
 // asked is a request with what the parameters of its operation say. Host keys are accepted for machines that this
@@ -472,13 +446,15 @@ func (r *Runner) Attach(ctx context.Context, cluster, run string) (manager.Run, 
 		return nil, err
 	}
 	ref, err := h.Started(ctx)
-	return &process{h, ref}, err
+	return &process{Handle: h, run: ref}, err
 }
 
 // process is a run. It implements manager.Run.
 type process struct {
 	*operation.Handle
-	run operation.Run
+	run  operation.Run
+	over func(*event.Fault) // nil: which secrets it used is not known
+	once sync.Once
 }
 
 // ID implements manager.Run.
@@ -488,6 +464,9 @@ func (p *process) ID() string { return p.run.Run }
 func (p *process) Outcome() manager.Outcome {
 	_, err := p.Wait(context.Background()) // it is over: nothing is waited for
 	f := faultOf(p.run.Cluster, err)
+	if p.over != nil {
+		p.once.Do(func() { p.over(f) })
+	}
 	return manager.Outcome{Fault: f, Unchanged: f != nil && unchanged(p.run.Dir)}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"sync"
 	"time"
@@ -56,22 +55,16 @@ func (r *Runner) wayTo(rec manager.Record) *way {
 	w := r.ways[rec.Name]
 	if w == nil {
 		w = &way{now: time.Now, login: func(ctx context.Context) (through, error) {
-			return operation.OpenThrough(ctx, rec.Name, r.o.Deps(r.toldFor(rec.Name)))
+			secrets := r.toldFor(rec.Name)
+			t, err := operation.OpenThrough(ctx, rec.Name, r.o.Deps(secrets.values))
+			if err != nil { // a login to one control plane does not say that the secrets of all nodes are right
+				r.used(rec.Name, "", secrets, event.AsFault(err))
+			}
+			return t, err
 		}}
 		r.ways[rec.Name] = w
 	}
 	return w
-}
-
-// toldFor are the secrets of a cluster, without those of a backup.
-func (r *Runner) toldFor(cluster string) map[string]string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := maps.Clone(r.secrets[cluster])
-	for _, id := range operation.BackupSecrets() {
-		delete(out, id)
-	}
-	return out
 }
 
 // dial opens a connection to the API server.
@@ -187,13 +180,4 @@ func (w *way) retry() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.again = time.Time{}
-}
-
-// Untell forgets the key of a backup that does not begin.
-func (r *Runner) Untell(cluster string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, id := range operation.BackupSecrets() {
-		delete(r.secrets[cluster], id)
-	}
 }

@@ -27,7 +27,7 @@ func (c *connections) passphrase(ctx context.Context, file string) (string, erro
 		return "", operation.ErrNobody
 	}
 	return c.access.Asker.Secret(ctx, operation.SecretQuestion{
-		ID: "key " + file, From: "prompt", What: event.M("ask.passphrase", "file", file),
+		ID: operation.KeyQuestion(file), From: "prompt", What: event.M("ask.passphrase", "file", file),
 	})
 }
 
