@@ -51,7 +51,9 @@ func newUser(env *environment) *cobra.Command {
 			return env.accounts(cmd.Context(), data, func(a *account.Accounts) error {
 				password, err := env.password()
 				if err == nil {
-					err = a.Reset(cmd.Context(), args[0], password)
+					err = named(cmd.Context(), a, args[0], func(id string) error {
+						return a.Reset(cmd.Context(), id, password)
+					})
 				}
 				return errors.Join(err, env.recorded(cmd.Context(), a, err, "reset-password", args[0]))
 			})
@@ -59,20 +61,24 @@ func newUser(env *environment) *cobra.Command {
 	remove := &cobra.Command{Use: "delete NAME", Short: p.T("server.cli.user.delete.short"), Args: one,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.accounts(cmd.Context(), data, func(a *account.Accounts) error {
-				err := a.Delete(cmd.Context(), args[0])
+				err := named(cmd.Context(), a, args[0], func(id string) error { return a.Delete(cmd.Context(), id) })
 				return errors.Join(err, env.recorded(cmd.Context(), a, err, "delete-user", args[0]))
 			})
 		}}
 	list := &cobra.Command{Use: "list", Short: p.T("server.cli.user.list.short"), Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return env.accounts(cmd.Context(), data, func(a *account.Accounts) error {
-				return listUsers(cmd.Context(), env.Stdout, a)
+				return listUsers(cmd.Context(), env, a)
 			})
 		}}
 	revoke := &cobra.Command{Use: "revoke-tokens NAME", Short: p.T("server.cli.user.revoke-tokens.short"), Args: one,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return env.accounts(cmd.Context(), data, func(a *account.Accounts) error {
-				n, err := a.RevokeTokens(cmd.Context(), args[0])
+				n := int64(0)
+				err := named(cmd.Context(), a, args[0], func(id string) (err error) {
+					n, err = a.RevokeTokens(cmd.Context(), id)
+					return err
+				})
 				if err == nil {
 					fmt.Fprintln(env.Stdout, p.T("server.user.revoked", "n", strconv.FormatInt(n, 10), "name", args[0]))
 				}
@@ -81,6 +87,15 @@ func newUser(env *environment) *cobra.Command {
 		}}
 	group.AddCommand(add, list, reset, revoke, remove)
 	return group
+}
+
+// named does something with the ID of the user who has a name. What looks like an ID is a name here, too.
+func named(ctx context.Context, a *account.Accounts, name string, do func(id string) error) error {
+	u, err := a.ByName(ctx, name)
+	if err != nil {
+		return err
+	}
+	return do(u.ID)
 }
 
 // accounts opens the accounts of the server for one command.
@@ -174,7 +189,7 @@ func addUser(
 }
 
 // listUsers writes a line for each: name, role, roles on clusters, and what is special.
-func listUsers(ctx context.Context, out io.Writer, a *account.Accounts) error {
+func listUsers(ctx context.Context, env *environment, a *account.Accounts) error {
 	for after := ""; ; {
 		list, err := a.Users(ctx, after, 100)
 		if err != nil || len(list) == 0 {
@@ -192,7 +207,10 @@ func listUsers(ctx context.Context, out io.Writer, a *account.Accounts) error {
 			if u.Provider {
 				words = append(words, "single-sign-on")
 			}
-			fmt.Fprintln(out, strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "  "))
+			if u.LikeID() {
+				fmt.Fprintln(env.Stderr, env.P.T("server.user.like-id", "name", u.Name))
+			}
+			fmt.Fprintln(env.Stdout, strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "  "))
 		}
 		after = list[len(list)-1].Name
 	}

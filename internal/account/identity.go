@@ -84,12 +84,18 @@ func (a *Accounts) withdraw(ctx context.Context, i Identity, address string) err
 func (a *Accounts) stale(u User) bool { return u.Provider && a.now().Sub(u.Seen) > providerHolds }
 
 func (a *Accounts) upsert(ctx context.Context, tx *sql.Tx, i Identity, on Grants) (User, error) {
-	if err := checkNew(i.Name); err != nil { // a name of the provider's is new at each login
+	if err := checkReserved(i.Name); err != nil {
 		return User{}, err
 	}
 	subject := sql.NullString{String: i.Subject, Valid: true}
 	u, err := userBy(ctx, tx, "subject", i.Subject)
-	if err != nil && event.AsFault(err).Code == "account.unknown" {
+	unknown := err != nil && event.AsFault(err).Code == "account.unknown"
+	if (unknown || err == nil) && u.Name != canonical(i.Name) { // a name that a user has already is not refused
+		if err := checkNew(i.Name); err != nil {
+			return User{}, err
+		}
+	}
+	if unknown {
 		return a.insert(ctx, tx, New{Name: i.Name, Role: i.Role, Grants: on}, "", subject)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,4 +129,26 @@ func TestAGroupsRoleEndsWithItsCluster(t *testing.T) {
 	if u, err := s.Find(t.Context(), "ann"); err != nil || len(u.Grants) > 0 {
 		t.Error(u, err)
 	}
+}
+
+// A provider's name that has the form of an ID is refused, unless the user has had it before that was so.
+func TestANameLikeAnIDFromAProvider(t *testing.T) {
+	s := newServer(t)
+	const id = "0123456789abcdef"
+	login := func(subject, name string) error {
+		_, err := s.LoginProvider(t.Context(), "192.0.2.1", account.Identity{Subject: subject, Name: name,
+			Role: access.Viewer}, "")
+		return err
+	}
+	wantCode(t, "new", login("idp eve", strings.ToUpper(id)), "account.like-id")
+	wantCode(t, "another name", login("idp eve", "eve"), "")
+	wantCode(t, "renamed", login("idp eve", id), "account.like-id")
+	if err := s.db.Update(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), "UPDATE users SET name = ?", id)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "of before", login("idp eve", id), "")
+	wantCode(t, "the way out", login("idp eve", "eve"), "")
 }

@@ -32,7 +32,7 @@ func (a *Accounts) Login(ctx context.Context, address, name, password, before st
 		return Session{}, errors.Join(err, a.audit(ctx, row{user: loggable(name), address: address, action: "login",
 			result: "failed"}))
 	}
-	u, err := a.Find(ctx, canonical(name))
+	u, err := a.ByName(ctx, name)
 	if err != nil {
 		return Session{}, err
 	}

@@ -43,7 +43,7 @@ func (t Token) On(u User, cluster string) access.Role {
 	return lower(t.Role, u.On(cluster))
 }
 
-// NewToken makes an API token of a user.
+// NewToken makes an API token of the user with an ID.
 func (a *Accounts) NewToken(ctx context.Context, user string, t Token) (Token, string, error) {
 	now := a.now()
 	t.Created = fromMillis(millis(now))
@@ -66,7 +66,7 @@ func (a *Accounts) NewToken(ctx context.Context, user string, t Token) (Token, s
 	text = tokenPrefix + text
 	t.ID = newID()
 	err := a.db.Update(ctx, func(tx *sql.Tx) error {
-		u, err := find(ctx, tx, user)
+		u, err := userBy(ctx, tx, "id", user)
 		if err != nil {
 			return err
 		}

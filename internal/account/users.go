@@ -72,15 +72,26 @@ func checkName(name string) error {
 
 // checkNew is checkName of a user who is not there yet.
 func checkNew(name string) error {
-	if err := checkName(name); err != nil {
-		return err
+	err := errors.Join(checkName(name), checkReserved(name))
+	if err == nil && idForm.MatchString(canonical(name)) {
+		err = event.NewFault(event.ClassUsage, "account.like-id", nil, "name", name)
 	}
+	return err
+}
+
+func checkReserved(name string) error {
 	switch canonical(name) {
 	case itself, schedule, Console:
 		return event.NewFault(event.ClassUsage, "account.reserved", nil, "name", name)
 	}
 	return nil
 }
+
+// idForm is the form of the IDs of newID.
+var idForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// LikeID reports whether the name of a user has the form of an ID, which earlier versions accepted.
+func (u User) LikeID() bool { return idForm.MatchString(u.Name) }
 
 // clusterName is what a cluster's directory may be called.
 var clusterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
@@ -198,7 +209,16 @@ func (a *Accounts) ByID(ctx context.Context, id string) (u User, err error) {
 	return u, err
 }
 
-// Find is the user with an ID or a name.
+// ByName is the user with a name.
+func (a *Accounts) ByName(ctx context.Context, name string) (u User, err error) {
+	err = a.db.View(ctx, func(tx *sql.Tx) error {
+		u, err = userBy(ctx, tx, "name", canonical(name))
+		return err
+	})
+	return u, err
+}
+
+// Find is the user that an administrator names by ID or name.
 func (a *Accounts) Find(ctx context.Context, user string) (u User, err error) {
 	err = a.db.View(ctx, func(tx *sql.Tx) error {
 		u, err = find(ctx, tx, user)
@@ -207,12 +227,15 @@ func (a *Accounts) Find(ctx context.Context, user string) (u User, err error) {
 	return u, err
 }
 
+// find goes by the form: what may be an ID is one where a user has it, whatever the names of others are.
 func find(ctx context.Context, tx *sql.Tx, user string) (User, error) {
-	u, err := userBy(ctx, tx, "name", canonical(user))
-	if err != nil && event.AsFault(err).Code == "account.unknown" {
-		return userBy(ctx, tx, "id", user)
+	if idForm.MatchString(user) {
+		u, err := userBy(ctx, tx, "id", user)
+		if err == nil || event.AsFault(err).Code != "account.unknown" {
+			return u, err
+		}
 	}
-	return u, err
+	return userBy(ctx, tx, "name", canonical(user))
 }
 
 // Users are those whose names follow after, sorted, at most that many.
@@ -358,7 +381,7 @@ func (a *Accounts) Reset(ctx context.Context, user, password string) error {
 func (a *Accounts) ChangePassword(
 	ctx context.Context, id, old, password string, keep Session, tokens bool,
 ) error {
-	u, err := a.Find(ctx, id)
+	u, err := a.ByID(ctx, id)
 	if err != nil {
 		return err
 	}

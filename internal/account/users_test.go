@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/account"
@@ -76,7 +77,10 @@ func TestUsersAreCreatedAndFound(t *testing.T) {
 		{account.New{Name: "Schedule", Password: good}, "account.reserved"},
 		{account.New{Name: "SERVER", Password: good}, "account.reserved"},
 		{account.New{Name: "\uff52oot", Password: good}, "account.reserved"}, // a wide r
-		{account.New{Name: "bob", Password: "short"}, "account.password-short"},
+		{account.New{Name: "0123456789abcdef", Password: good}, "account.like-id"},
+		{account.New{Name: "0123456789ABCDEF", Password: good}, "account.like-id"},
+		{account.New{Name: "0123456789abcde", Password: good}, ""}, {account.New{Name: "bob", Password: "short"},
+			"account.password-short"},
 		{account.New{Name: "bob", Password: good, Role: "root"}, "account.role"},
 		{account.New{Name: "bob", Password: good, Grants: account.Grants{"../x": "admin"}}, "account.cluster"},
 		{account.New{Name: "bob", Password: good, Grants: account.Grants{"x": "root"}}, "account.role"},
@@ -96,7 +100,7 @@ func TestUsersAreCreatedAndFound(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	if list, err = s.Users(t.Context(), list[0].Name, 10); err != nil || len(list) != 1 || list[0].Name != "王芳" {
+	if list, err = s.Users(t.Context(), "ann", 10); err != nil || len(list) != 1 || list[0].Name != "王芳" {
 		t.Error(list, err)
 	}
 	_, err = s.Find(t.Context(), "nobody")
@@ -168,4 +172,58 @@ func TestATokenLeavesTheLowerRole(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The ID of a user finds that user alone, though another one is called so, as earlier versions allowed: who is asked
+// about by ID, changes the password, or makes an API token, is not the other. Both can be named, and still log in.
+func TestAUserWhoIsCalledLikeAnID(t *testing.T) {
+	s := newServer(t)
+	ctx := t.Context()
+	chief := s.user(t, "chief", access.Admin, nil)
+	eve := s.user(t, "eve", access.Viewer, nil)
+	if err := s.db.Update(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "UPDATE users SET name = ? WHERE id = ?", chief.ID, eve.ID)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for what, get := range map[string]func() (string, error){
+		"by ID":   func() (string, error) { u, err := s.ByID(ctx, chief.ID); return u.Name, err },
+		"named":   func() (string, error) { u, err := s.Find(ctx, chief.ID); return u.Name, err },
+		"token":   func() (string, error) { return s.tokenOf(t, chief.ID) },
+		"changed": func() (string, error) { u, err := s.Change(ctx, chief.ID, account.Change{}); return u.Name, err },
+	} {
+		if got, err := get(); got != "chief" || err != nil {
+			t.Errorf("%s: %q %v", what, got, err)
+		}
+	}
+	if role, err := s.RoleOf(ctx, access.Caller{ID: chief.ID}, ""); role != access.Admin || err != nil {
+		t.Error(role, err)
+	}
+	if err := s.ChangePassword(ctx, chief.ID, good, other, s.login(t, "chief", good), false); err != nil {
+		t.Error(err)
+	}
+	s.login(t, "chief", other)
+	if session := s.login(t, chief.ID, good); session.User.ID != eve.ID || !session.User.LikeID() {
+		t.Error(session.User)
+	}
+	if u, err := s.ByName(ctx, chief.ID); u.ID != eve.ID || err != nil {
+		t.Error(u, err)
+	}
+	if _, err := s.ByID(ctx, "chief"); err == nil {
+		t.Error("a name is an ID")
+	}
+	if err := s.Delete(ctx, eve.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.ByID(ctx, chief.ID); err != nil {
+		t.Error(err)
+	}
+}
+
+func (s server) tokenOf(t *testing.T, id string) (string, error) {
+	t.Helper()
+	x, _, err := s.NewToken(t.Context(), id, account.Token{Name: "t", Role: access.Viewer,
+		Ends: s.clock.now().Add(time.Hour)})
+	return x.User, err
 }

@@ -205,11 +205,12 @@ type User struct {
 	Reset    bool              `json:"reset" doc:"The user has to change the password first."`
 	Created  time.Time         `json:"created"`
 	Seen     *time.Time        `json:"seen,omitempty" doc:"The last login."`
+	LikeID   bool              `json:"name_like_id,omitempty" doc:"The name has the form of an ID. Create a user with another name, and delete this one."`
 }
 
 func userOf(u account.User) User {
 	out := User{ID: u.ID, Name: u.Name, Role: string(u.Role), Clusters: map[string]string{}, Provider: u.Provider,
-		Disabled: u.Disabled, Reset: u.Reset, Created: u.Created}
+		Disabled: u.Disabled, Reset: u.Reset, Created: u.Created, LikeID: u.LikeID()}
 	for cluster, role := range u.Grants {
 		out.Clusters[cluster] = string(role)
 	}
