@@ -100,9 +100,8 @@ func (v *visit) readNodes() (typed, error) {
 
 // ownLogin rejects lines that have a login.
 func (t typed) ownLogin() typed {
-	for _, m := range draft.WithoutBastions(machines.List{Entries: t.entries}).Notes {
-		t.told = append(t.told, m)
-	}
+	t.told = slices.DeleteFunc(t.told, func(m event.Msg) bool { return m.Key == "machines.bastion" })
+	t.told = append(t.told, draft.WithoutBastions(machines.List{Entries: t.entries}).Notes...)
 	for _, e := range t.entries {
 		if word := cmp.Or(e.User, e.Key); word != "" {
 			t.rejected = append(t.rejected, machines.Rejected{Line: e.Line, Text: e.String(),

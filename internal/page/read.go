@@ -186,7 +186,11 @@ func (t *typed) nodes(q url.Values) {
 		}
 	}
 	t.entries, t.rejected = list.Entries, list.Rejected
-	t.told = draft.Told(machines.List{Skipped: list.Skipped, Notes: list.Notes, Secrets: list.Secrets})
+	told := machines.List{Skipped: list.Skipped, Notes: list.Notes, Secrets: list.Secrets}
+	for _, e := range list.Entries {
+		told.Entries = append(told.Entries, machines.Entry{Bastions: e.Bastions})
+	}
+	t.told = draft.Told(told)
 	if keys || slices.ContainsFunc(list.Entries, func(e machines.Entry) bool { return e.Key != "" }) {
 		t.told = append(t.told, event.M("page.nodes.keys"))
 	}

@@ -3,6 +3,7 @@ package page
 import (
 	"maps"
 	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
@@ -40,6 +41,28 @@ func TestSecretsOfAForm(t *testing.T) {
 	}
 	if secretsOf(url.Values{"name": {"x"}}) != nil {
 		t.Error("there is none")
+	}
+}
+
+// A bastion of a list becomes the new cluster's, without the key that is a file of the browser's machine; nodes that
+// join are reached as the cluster's deploy.yaml says.
+func TestBastionsOfAList(t *testing.T) {
+	x := typed{}
+	x.Settings = map[string]string{}
+	x.nodes(url.Values{"nodes": {"bastion_host: {address: 192.0.2.1, user: ops, ssh_key_path: ~/.ssh/b}\nnodes:\n" +
+		"- {address: 10.0.0.1, role: [etcd]}\n"}})
+	keys := func() (out []string) {
+		for _, m := range x.told {
+			out = append(out, m.Key)
+		}
+		return out
+	}
+	if got := x.Settings["eggo.bastion"]; got != `"ops@192.0.2.1"` ||
+		!slices.Equal(keys(), []string{"machines.bastion", "page.nodes.keys"}) {
+		t.Errorf("%s, told %v", got, keys())
+	}
+	if x = x.ownLogin(); !slices.Equal(keys(), []string{"page.nodes.keys", "machines.bastion-dropped"}) {
+		t.Errorf("of nodes that join, %v is told", keys())
 	}
 }
 
