@@ -10,6 +10,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
+// clockAhead is how much the clock may be set back before sessions end.
+const clockAhead = 5 * time.Minute
+
 // Session is that of a user who has logged in. Secret is what the browser keeps; the database has its hash.
 type Session struct {
 	Secret string
@@ -140,7 +143,9 @@ func (a *Accounts) session(ctx context.Context, text string, used bool) (h holde
 	if errors.Is(err, sql.ErrNoRows) {
 		return holder{}, nil
 	}
-	if err != nil || h.user.Disabled || now.Sub(fromMillis(created)) > a.life || now.Sub(fromMillis(seen)) > a.idle {
+	begun := fromMillis(created) // later than now if the clock was ahead then: it would last until that time
+	if err != nil || h.user.Disabled || begun.Sub(now) > clockAhead || now.Sub(begun) > a.life ||
+		now.Sub(fromMillis(seen)) > a.idle {
 		return holder{}, err
 	}
 	if used && now.Sub(fromMillis(seen)) > a.idle/20 { // not at every request: each is written to the disk

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -70,11 +71,29 @@ func checkName(name string) error {
 	return nil
 }
 
+// mixed reports whether a name has letters of two alphabets that look alike, so that it can pass for another name: аdmin
+// with a Cyrillic а. Chinese, Japanese and Korean names may have Latin letters.
+func mixed(name string) bool {
+	seen := map[*unicode.RangeTable]bool{}
+	for _, r := range name {
+		for _, alphabet := range []*unicode.RangeTable{unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Armenian,
+			unicode.Cherokee, unicode.Coptic, unicode.Lisu, unicode.Deseret} {
+			if unicode.Is(alphabet, r) {
+				seen[alphabet] = true
+			}
+		}
+	}
+	return len(seen) > 1
+}
+
 // checkNew is checkName of a user who is not there yet.
 func checkNew(name string) error {
 	err := errors.Join(checkName(name), checkReserved(name))
 	if err == nil && idForm.MatchString(canonical(name)) {
 		err = event.NewFault(event.ClassUsage, "account.like-id", nil, "name", name)
+	}
+	if err == nil && mixed(canonical(name)) {
+		err = event.NewFault(event.ClassUsage, "account.scripts", nil, "name", name)
 	}
 	return err
 }

@@ -69,6 +69,9 @@ func TestUsersAreCreatedAndFound(t *testing.T) {
 		{account.New{Name: "ANN", Password: good}, "account.taken"},
 		{account.New{Name: "", Password: good}, "account.name"},
 		{account.New{Name: "../etc", Password: good}, "account.name"},
+		{account.New{Name: "\u0430dmin", Password: good}, "account.scripts"}, // a Cyrillic a
+		{account.New{Name: "adm\u03b9n", Password: good}, "account.scripts"}, // a Greek iota
+		{account.New{Name: "\u0430\u03b1", Password: good}, "account.scripts"},
 		{account.New{Name: "system:masters", Password: good}, "account.name"},
 		{account.New{Name: "a\x1b[31m", Password: good}, "account.name"},
 		{account.New{Name: "a\u202eb", Password: good}, "account.name"},

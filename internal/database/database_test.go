@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -259,6 +260,25 @@ func TestFaults(t *testing.T) {
 			count(t, d, "things") != before+1 {
 			t.Error(err)
 		}
+	})
+	t.Run("a disk that is full at the start", func(t *testing.T) {
+		d := migrated(t)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var before syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
+			t.Fatal(err)
+		}
+		small := syscall.Rlimit{Cur: 16 << 10, Max: before.Max} // there is no room for the file beside the database
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
+			t.Fatal(err)
+		}
+		_, err := database.Open(t.Context(), d.Path())
+		if bad := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); bad != nil {
+			t.Fatal(bad)
+		}
+		wantCode(t, err, "database.full")
 	})
 	t.Run("another process writes", func(t *testing.T) {
 		d := migrated(t)

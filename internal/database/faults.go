@@ -15,6 +15,9 @@ func (d *DB) fault(err error) error {
 	if f := (*event.Fault)(nil); err == nil || errors.As(err, &f) || !errors.As(err, &e) {
 		return err
 	}
+	if e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE { // the file beside the database gets no room
+		return event.NewFault(event.ClassFailed, "database.full", err, "path", d.path)
+	}
 	switch e.Code() & 0xff { // the rest of the bits says where in SQLite
 	case sqlite3.SQLITE_CONSTRAINT:
 		return err

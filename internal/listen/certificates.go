@@ -179,7 +179,9 @@ func (o *own) ensure(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if cert != nil && now.Before(cert.Leaf.NotAfter.Add(-renewal)) && cert.Leaf.CheckSignatureFrom(ca.Leaf) == nil &&
+	// One that begins later was made while the clock was ahead. A CA is kept, too, if the clock is behind for now.
+	later := cert != nil && now.Before(cert.Leaf.NotBefore) && !now.Before(ca.Leaf.NotBefore)
+	if cert != nil && !later && now.Before(cert.Leaf.NotAfter.Add(-renewal)) && cert.Leaf.CheckSignatureFrom(ca.Leaf) == nil &&
 		!slices.ContainsFunc(o.names, func(n string) bool { return cert.Leaf.VerifyHostname(n) != nil }) {
 		return nil
 	}

@@ -36,7 +36,7 @@ type Limits struct {
 
 // Usual are the limits of a server.
 func Usual() Limits {
-	return Limits{Header: 10 * time.Second, Body: 30 * time.Second, Answer: 2 * time.Minute, Idle: 30 * time.Second,
+	return Limits{Header: 10 * time.Second, Body: 30 * time.Second, Answer: 2 * time.Minute, Idle: 75 * time.Second,
 		Stalled: 30 * time.Second, Bytes: 4 << 20, Connections: 2048, OfAddress: 256}
 }
 

@@ -216,7 +216,7 @@ func (s *Server) take(ctx context.Context, who access.Caller, in *importInput) (
 	q := manager.Request{By: who.Name}
 	text := in.Body.Kubeconfig
 	if text != "" {
-		if _, err := runs.ReadKubeconfig([]byte(text)); err != nil {
+		if err := runs.Importable([]byte(text)); err != nil {
 			return nil, err
 		}
 		q.Prepare = func() error { return s.Runs.Keep(in.Body.Name, "kubeconfig", text) }

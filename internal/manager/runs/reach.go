@@ -59,7 +59,21 @@ type API struct {
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error) // nil: directly
 }
 
-// ReadKubeconfig reads a kubeconfig that holds all it needs. The error is a fault of class usage.
+// Importable refuses a kubeconfig that is not to be taken over. Besides what ReadKubeconfig refuses, that is a path in the
+// URL of the server: it would have other requests sent than those of Kubernetes. Clusters that have one already keep it.
+func Importable(text []byte) error {
+	api, err := ReadKubeconfig(text)
+	if err != nil {
+		return err
+	}
+	if u, err := url.Parse(api.Server); err != nil || u.Path != "" {
+		return event.NewFault(event.ClassUsage, "manager.kubeconfig", errors.New("the URL of the server has a path"))
+	}
+	return nil
+}
+
+// ReadKubeconfig reads a kubeconfig that holds all it needs. The URL of its server has neither a user and a password,
+// which would be shown with it, nor a query. The error is a fault of class usage.
 func ReadKubeconfig(text []byte) (*API, error) {
 	api, err := readKubeconfig(text)
 	if err != nil {
@@ -93,8 +107,9 @@ func readKubeconfig(text []byte) (*API, error) {
 			return nil, errors.New("certificate-authority-data has no certificate")
 		}
 	}
-	if !plainURL(out.Server) {
-		return nil, fmt.Errorf("the server of the context %q is no https URL of a host and a port alone", k.Current)
+	if u, err := url.Parse(out.Server); err != nil || u.Scheme != "https" || u.Hostname() == "" ||
+		u.String() != "https://"+u.Host+u.EscapedPath() {
+		return nil, fmt.Errorf("the server of the context %q is no https URL of a host alone", k.Current)
 	}
 	for _, u := range k.Users {
 		if u.Name != user {
@@ -116,13 +131,6 @@ func readKubeconfig(text []byte) (*API, error) {
 		return nil, errors.New("the user has neither a certificate nor a token in the file")
 	}
 	return out, nil
-}
-
-// plainURL reports whether a URL has a host, and nothing but its port: a user and a password would be shown with it, and
-// a path or a query would have other requests sent than those of Kubernetes.
-func plainURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.String() == "https://"+u.Host
 }
 
 // Do sends a request, and gives the answer of a status below 300.

@@ -384,7 +384,6 @@ func TestReach(t *testing.T) {
 		"files": kubeconfigFor(srv, `{"exec":{"command":"/bin/evil"}}`),
 		// Nothing but a host and a port: the rest is shown to others, or has other requests sent.
 		"a user":   strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), "https://", "https://ann:hunter2@", 1),
-		"a path":   strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"/v1/secret", 1),
 		"a query":  strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"?x=", 1),
 		"a mark":   strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"#x", 1),
 		"no query": strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"?", 1),
@@ -393,6 +392,22 @@ func TestReach(t *testing.T) {
 		_, err := ReadKubeconfig([]byte(text))
 		if f := event.AsFault(err); f == nil || f.Code != "manager.kubeconfig" || f.Class != event.ClassUsage {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A path in the URL of a server is refused when a cluster is imported. One that has it already is shown as before.
+func TestAPathIsNotImported(t *testing.T) {
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	defer srv.Close()
+	plain := kubeconfigFor(srv, `{"token":"t"}`)
+	for end, refused := range map[string]bool{"": false, "/": false, "/v1/secret": true, "/%2e%2e": true} {
+		text := []byte(strings.Replace(plain, srv.URL, srv.URL+end, 1))
+		if _, err := ReadKubeconfig(text); err != nil {
+			t.Errorf("%q: %v", end, err)
+		}
+		if err := Importable(text); (err != nil) != refused || err != nil && event.AsFault(err).Code != "manager.kubeconfig" {
+			t.Errorf("%q: %v", end, err)
 		}
 	}
 }

@@ -1,0 +1,35 @@
+package listen_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/listen"
+)
+
+// A certificate that was made while the clock was ahead is made again when it is right. A clock that is behind, as after
+// a start without a battery, replaces neither the CA, which clients trust, nor the certificate.
+func TestCertificatesAndAClockThatSteps(t *testing.T) {
+	dir, now := t.TempDir(), time.Now()
+	at := func(by time.Duration) func() time.Time { return func() time.Time { return now.Add(by) } }
+	names := []string{"127.0.0.1"}
+	if _, err := listen.SelfMade(dir, names, at(0)); err != nil {
+		t.Fatal(err)
+	}
+	ca := authority(t, dir).Leaf
+	ahead, err := listen.SelfMade(dir, names, at(400*24*time.Hour)) // the certificate has ended by then
+	if err != nil {
+		t.Fatal(err)
+	}
+	right, err := listen.SelfMade(dir, names, at(time.Minute))
+	if err != nil || !right.Ends().Before(ahead.Ends()) {
+		t.Error("the certificate of the future is used", err)
+	}
+	behind, err := listen.SelfMade(dir, names, at(-20*365*24*time.Hour))
+	if err != nil || !behind.Ends().Equal(right.Ends()) {
+		t.Error("the certificate was replaced", err)
+	}
+	if !authority(t, dir).Leaf.Equal(ca) {
+		t.Error("the CA was replaced")
+	}
+}
