@@ -111,7 +111,7 @@ func TestASessionEnds(t *testing.T) {
 	})
 	t.Run("by a reset", func(t *testing.T) {
 		session := s.login(t, "ann", other)
-		_, token, err := s.NewToken(t.Context(), "ann", account.Token{Name: "t", Role: access.Viewer,
+		_, token, err := s.NewToken(t.Context(), session.User.ID, account.Token{Name: "t", Role: access.Viewer,
 			Ends: s.clock.now().Add(time.Hour)})
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ func TestRolesEndWithTheirCluster(t *testing.T) {
 	if _, err := g.accounts.Change(t.Context(), "elsewhere", account.Change{Grants: &both}); err != nil {
 		t.Fatal(err)
 	}
-	token, text, err := g.accounts.NewToken(t.Context(), "global", account.Token{Name: "ci", Cluster: "one",
+	token, text, err := g.accounts.NewToken(t.Context(), g.id("global"), account.Token{Name: "ci", Cluster: "one",
 		Role: access.Operator, Ends: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)

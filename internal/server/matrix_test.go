@@ -168,6 +168,16 @@ func beginGuarded(t *testing.T, change ...func(*Options)) *guarded {
 	return g
 }
 
+// id returns the ID of a user.
+func (g *guarded) id(name string) string {
+	g.t.Helper()
+	u, err := g.accounts.Find(g.t.Context(), name)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return u.ID
+}
+
 // as gives the headers of somebody: a session that has just begun, an API token, or nothing.
 func (g *guarded) as(who string) []string {
 	g.t.Helper()
@@ -175,7 +185,7 @@ func (g *guarded) as(who string) []string {
 	case "nobody":
 		return nil
 	case "token":
-		_, text, err := g.accounts.NewToken(g.t.Context(), "global", account.Token{Name: "t", Role: access.Admin,
+		_, text, err := g.accounts.NewToken(g.t.Context(), g.id("global"), account.Token{Name: "t", Role: access.Admin,
 			Ends: time.Now().Add(time.Hour)})
 		if err != nil {
 			g.t.Fatal(err)
