@@ -13,12 +13,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/remote"
 )
@@ -43,7 +45,7 @@ func printError(env *environment, err error) {
 
 // detachedRun is the process of a run: it reads its request and the secrets on stdin, says which run it is, and then
 // speaks by its event log alone. The first signal stops it after its running steps, the second breaks them off.
-func detachedRun(ctx context.Context) int {
+func detachedRun(ctx context.Context, own func() config.Addresses) int {
 	syscall.CloseOnExec(operation.ReportFD)
 	ctx, abort := context.WithCancel(ctx)
 	defer abort()
@@ -54,7 +56,7 @@ func detachedRun(ctx context.Context) int {
 	go obey(signals, begun, abort)
 	wire := func(e operation.Envelope) (operation.Deps, error) {
 		env.P = i18n.NewPrinter(i18n.Lang(e.Lang))
-		d := deps(e.Root)
+		d := deps(e.Root, own)
 		d.Asker, d.Unattended = told{e.Answers.Secrets}, true
 		d.Opened = func(r operation.Run) error {
 			if err := redirect(filepath.Join(r.Dir, processLog)); err != nil {
@@ -105,9 +107,10 @@ func redirect(path string) error {
 	return nil
 }
 
-// deps are those of operations on a state directory: nobody is asked.
-func deps(root string) operation.Deps {
-	d := local.Deps(local.Options{Root: root, Home: os.Getenv("HOME")})
+// deps are those of operations on a state directory: no person is asked, and neither keys nor an agent of the user that
+// the server runs as are used.
+func deps(root string, own func() config.Addresses) operation.Deps {
+	d := local.Deps(local.Options{Root: root, SSH: dial.Options{Own: own}})
 	d.Who = journal.Holder{PID: os.Getpid(), Since: time.Now()}
 	if u, err := user.Current(); err == nil {
 		d.Who.User = u.Username

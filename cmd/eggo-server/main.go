@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/cli"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
@@ -25,19 +26,20 @@ var version string
 func buildVersion() string { return cli.Version(version) }
 
 func main() {
-	os.Exit(realMain())
+	os.Exit(realMain(ownAddresses))
 }
 
-// realMain is main with its deferred calls run before the program ends.
-func realMain() int {
+// realMain is main with its deferred calls run before the program ends. own are the addresses that are not logged in
+// to.
+func realMain(own func() config.Addresses) int {
 	phases.Quiet()
 	if len(os.Args) > 1 && os.Args[1] == operation.DetachedVerb {
-		return detachedRun(context.Background())
+		return detachedRun(context.Background(), own)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return run(ctx, &environment{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Args: os.Args,
-		Getenv: os.Getenv, P: i18n.NewPrinter(i18n.FromEnv()), Ready: notifier()})
+		Getenv: os.Getenv, P: i18n.NewPrinter(i18n.FromEnv()), Ready: notifier(), Own: own})
 }
 
 // environment is all that a verb may know of the process that it runs in.
@@ -49,6 +51,8 @@ type environment struct {
 	P              *i18n.Printer
 	// Ready is called with the address when requests are answered; nil: nobody waits.
 	Ready func(address string)
+	// Own are the addresses of this host: none of them is logged in to. nil: there are none.
+	Own func() config.Addresses
 }
 
 // run is the program: it runs the verb that was asked for, prints its error and returns the exit code.

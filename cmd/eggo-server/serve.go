@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -156,7 +155,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		return err
 	}
 	report := func(cluster string, err error) { log.Error(event.AsFault(err).Error(), "cluster", cluster) }
-	shared := deps(o.state) // connections are counted over all
+	shared := deps(o.state, env.Own) // connections are counted over all
 	runner := runs.New(runs.Options{Root: o.state, Data: o.data, Launcher: launcher(o.state, env.P.Lang(),
 		withSystemd()), Deps: func(secrets map[string]string) operation.Deps {
 		d := shared
@@ -173,7 +172,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		Report: report}
 	defer lookAfter(ctx, due)()
 	defer keepAudit(ctx, accounts, o.auditDays, clock{}, report)()
-	rules := profile.Rules{Shared: o.shared, Own: own()}
+	rules := profile.Rules{Shared: o.shared, Own: env.Own}
 	site, err := page.New(page.Options{Rules: rules, Access: accounts, Dir: runner.Dir, Usual: runner.Usual,
 		Bundles: o.bundles, Version: buildVersion(),
 		Open: func(ctx context.Context, cluster, run string) (page.Log, error) {
@@ -288,21 +287,6 @@ func certificates(o serveOptions) (*listen.Certificates, error) {
 		return listen.FromFiles(o.cert, o.key, time.Now)
 	}
 	return listen.SelfMade(filepath.Join(o.data, "tls"), listen.Names(o.address, o.names...), time.Now)
-}
-
-// own are the addresses of this host: it is no node of a cluster that it manages.
-func own() []netip.Addr {
-	var out []netip.Addr
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil
-	}
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && !p.Addr().IsLoopback() {
-			out = append(out, p.Addr().Unmap().WithZone(""))
-		}
-	}
-	return out
 }
 
 // clock is the machine's.

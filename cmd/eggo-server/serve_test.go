@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
@@ -28,6 +29,12 @@ type started struct {
 
 func start(t *testing.T, data, state string, more ...string) *started {
 	t.Helper()
+	return startOn(t, nil, data, state, more...)
+}
+
+// startOn starts a server whose host has these addresses; nil: any address may be a machine's.
+func startOn(t *testing.T, own func() config.Addresses, data, state string, more ...string) *started {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, over := make(chan string, 1), make(chan int, 1)
 	var out, errs bytes.Buffer
@@ -35,7 +42,7 @@ func start(t *testing.T, data, state string, more ...string) *started {
 		state}, more...)
 	go func() {
 		over <- run(ctx, &environment{Stdout: &out, Stderr: &errs, Args: args, P: i18n.NewPrinter(i18n.English),
-			Getenv: func(string) string { return "" }, Ready: func(a string) { ready <- a }})
+			Getenv: func(string) string { return "" }, Ready: func(a string) { ready <- a }, Own: own})
 	}()
 	s := &started{t: t, data: data, end: func() int { cancel(); return <-over }}
 	select {

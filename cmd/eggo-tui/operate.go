@@ -14,6 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/present"
@@ -64,7 +65,7 @@ func (env *environment) deps(o runOptions) (d operation.Deps, root string, err e
 
 // depsAt are those for the clusters of a directory.
 func (env *environment) depsAt(root, output string) operation.Deps {
-	d := local.Deps(local.Options{Root: root, Home: env.Getenv("HOME")})
+	d := local.Deps(local.Options{Root: root, SSH: dial.Options{Home: env.Getenv("HOME"), Agent: true}})
 	d.Who, d.Version, d.Clock = whoami(""), buildVersion(), env.Clock
 	d.Problems = func(file string, p config.Problems) {
 		if p.HasErrors() && output == cli.JSON {

@@ -204,6 +204,10 @@ func (l *loader) secret(dst *string) reader {
 			l.err(v, "config.secret-line")
 			return
 		}
+		if ok && s != "" && Blank(s) {
+			l.err(v, "config.secret-blank")
+			return
+		}
 		if ok {
 			*dst = s
 		}

@@ -15,10 +15,9 @@ import (
 )
 
 // LoadFile loads the file: Load, and what only the file system can tell. Paths of the jump host become absolute: those
-// of bundles relative to the file's directory, ~/ in the home directory. Without a password, a source for one, or a
-// key, the user's own key is taken, if there is one (~/.ssh/id_ed25519, id_ecdsa, id_rsa). It warns when the file holds
-// a password and others can read it, or it lies in a git repository. The error is a fault of class usage: the file
-// cannot be read at all.
+// of bundles relative to the file's directory, ~/ in the home directory. It warns when the file holds a password and
+// others can read it, or it lies in a git repository. The error is a fault of class usage: the file cannot be read at
+// all.
 func LoadFile(name string) (*Cluster, Problems, error) {
 	data, info, err := readFile(name)
 	if err != nil {
@@ -205,15 +204,6 @@ func (c *Cluster) resolvePaths(name string) error {
 	}
 	for host, r := range registries {
 		c.Eggo.Registries[host] = *r
-	}
-	if c.SSH.Password == "" && c.Eggo.PasswordFrom == "" && c.SSH.PrivateKeyPath == "" && homeErr == nil {
-		for _, key := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
-			p := filepath.Join(home, ".ssh", key)
-			if info, e := os.Stat(p); e == nil && info.Mode().IsRegular() {
-				c.SSH.PrivateKeyPath = p
-				break
-			}
-		}
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -155,3 +156,7 @@ func asMap(n *yaml.Node) *yaml.Node {
 
 // mapIn is the map of a key, which is made if it is not there.
 func mapIn(m *yaml.Node, key string) *yaml.Node { return asMap(valueIn(m, key)) }
+
+// Blank reports whether a secret is none: there is nothing in it but blanks and line breaks, as in a file that has only
+// its last line break, or after Enter at a prompt.
+func Blank(secret string) bool { return strings.TrimSpace(secret) == "" }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/remote"
@@ -47,12 +48,15 @@ func Stored(q operation.SecretQuestion, getenv func(string) string) (value strin
 	case "", "prompt":
 		return "", true, nil
 	case "env":
-		if v := getenv(rest); v != "" {
+		if v := getenv(rest); !config.Blank(v) {
 			return v, false, nil
 		}
-		return "", false, fmt.Errorf("%s is not set", rest)
+		return "", false, fmt.Errorf("%s is not set or empty", rest)
 	case "file":
 		data, err := os.ReadFile(rest)
+		if err == nil && config.Blank(string(data)) {
+			err = fmt.Errorf("%s is empty", rest)
+		}
 		return strings.TrimRight(string(data), "\r\n"), false, err
 	}
 	return "", false, fmt.Errorf("unknown source %q", kind)
@@ -72,7 +76,7 @@ func (a *asker) Secret(ctx context.Context, q operation.SecretQuestion) (string,
 		return v, nil
 	}
 	v, err := a.ask.Secret(ctx, q.What)
-	if err != nil {
+	if err != nil || config.Blank(v) { // an empty answer is asked for again
 		return "", err
 	}
 	a.mu.Lock()

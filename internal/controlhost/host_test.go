@@ -17,6 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -32,7 +33,7 @@ func testHost(t *testing.T, root string, environment map[string]string) *Host {
 		Root: root, Dir: t.TempDir(), Getenv: getenv,
 		Printer: func() *i18n.Printer { return i18n.NewPrinter(i18n.English) },
 		Deps: func() operation.Deps {
-			d := local.Deps(local.Options{Root: root, Home: getenv("HOME")})
+			d := local.Deps(local.Options{Root: root, SSH: dial.Options{Home: getenv("HOME")}})
 			d.Clock, d.Unattended, d.Asker = operationtest.Swift{}, true, nobodyThere{}
 			return d
 		},

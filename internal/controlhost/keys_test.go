@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/operation"
 )
 
 // A known_hosts file is compared by address, port and type; a key that it calls revoked differs.
@@ -45,4 +47,24 @@ func fingerprint(t *testing.T, blob string) string {
 	}
 	sum := sha256.Sum256(data)
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
+}
+
+// A file or a variable that has nothing but blanks and line breaks holds no secret. Else its last line break alone is
+// dropped.
+func TestStoredSecretsThatAreEmpty(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "password")
+	for text, want := range map[string]string{"": "", "\n": "", "\r\n": "", " ": "", " \n\n": "", "x\n": "x",
+		" x \r\n": " x "} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		getenv := func(string) string { return strings.TrimRight(text, "\r\n") }
+		for _, from := range []string{"file:" + file, "env:NAME"} {
+			got, asked, err := Stored(operation.SecretQuestion{From: from}, getenv)
+			if got != want && err == nil || asked || (err == nil) != (want != "") {
+				t.Errorf("%q in %s: %q %v %v", text, from, got, asked, err)
+			}
+		}
+	}
 }

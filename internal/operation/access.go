@@ -3,6 +3,7 @@ package operation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -145,6 +146,9 @@ func bastionSecrets(bastions []config.Bastion, user string) (out []secret) {
 	return out
 }
 
+// errEmpty says that a secret is empty.
+var errEmpty = errors.New("it is empty")
+
 func (s secret) resolve(ctx context.Context, a Asker) error {
 	if s.From == "" {
 		return nil
@@ -155,6 +159,9 @@ func (s secret) resolve(ctx context.Context, a Asker) error {
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if err == nil && config.Blank(v) { // else the login would be tried as if deploy.yaml named no secret
+		err = errEmpty
 	}
 	if err != nil {
 		return event.NewFault(event.ClassUsage, "usage.secret", err, "what", s.From)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // typed answers every secret with its ID, as a keeper of answers would find it.
@@ -40,5 +41,58 @@ func TestLoginsOfOneBastion(t *testing.T) {
 		if a.ids[id] != n {
 			t.Errorf("%s: asked for %d times, want %d: %v", id, a.ids[id], n, a.ids)
 		}
+	}
+}
+
+// says answers every question in the same way.
+type says struct {
+	Asker
+	answer string
+}
+
+func (a says) Secret(context.Context, SecretQuestion) (string, error) { return a.answer, nil }
+
+// A secret of blanks and line breaks is missing, whatever it is for and wherever it comes from: nothing is logged in
+// with it.
+func TestAnEmptySecretIsMissing(t *testing.T) {
+	named := map[string]func(*config.Cluster){
+		"password": func(c *config.Cluster) { c.Eggo.PasswordFrom = "prompt" },
+		"sudo":     func(c *config.Cluster) { c.Eggo.SudoPasswordFrom = "prompt" },
+		"bastion": func(c *config.Cluster) {
+			c.Eggo.Bastions = []config.Bastion{{Host: "b1", PasswordFrom: "prompt"}}
+		},
+		"password of a machine": func(c *config.Cluster) {
+			c.Eggo.Machines = map[string]config.Login{"n1": {PasswordFrom: "prompt"}}
+		},
+		"sudo of a machine": func(c *config.Cluster) {
+			c.Eggo.Machines = map[string]config.Login{"n1": {SudoPasswordFrom: "prompt"}}
+		},
+		"bastion of a machine": func(c *config.Cluster) {
+			c.Eggo.Machines = map[string]config.Login{"n1": {OwnBastions: true,
+				Bastions: []config.Bastion{{Host: "b1", PasswordFrom: "prompt"}}}}
+		},
+	}
+	for what, name := range named {
+		for _, blank := range []string{"", "\n", "\r\n", " ", "\t \n"} {
+			kept := &keeping{asker: says{answer: blank}, kept: map[string]string{}}
+			told := Told{Secrets: map[string]string{"password": blank, "sudo": blank, "password n1": blank,
+				"sudo n1": blank, "bastion root@b1:22": blank}}
+			for from, asker := range map[string]Asker{"a prompt": says{answer: blank}, "before": told, "kept": kept} {
+				c := &config.Cluster{SSH: config.SSH{User: "root"}}
+				name(c)
+				err := ResolveSecrets(t.Context(), c, asker)
+				if f := event.AsFault(err); f == nil || f.Code != "usage.secret" || f.Class != event.ClassUsage {
+					t.Errorf("%s, %q from %s: %v", what, blank, from, err)
+				}
+			}
+			if len(kept.kept) > 0 {
+				t.Errorf("%s, %q is kept, and would not be asked for again", what, blank)
+			}
+		}
+	}
+	c := &config.Cluster{SSH: config.SSH{User: "root"}}
+	c.Eggo.PasswordFrom = "prompt"
+	if err := ResolveSecrets(t.Context(), c, says{answer: " x "}); err != nil || c.SSH.Password != " x " {
+		t.Errorf("%q %v", c.SSH.Password, err)
 	}
 }

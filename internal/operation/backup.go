@@ -95,7 +95,9 @@ func keyOf(ctx context.Context, k request.BackupKey, a Asker) (backup.Key, error
 
 func passphrase(ctx context.Context, from, id, ask string, a Asker) (word string, err error) {
 	s := secret{SecretQuestion{ID: id, From: from, What: event.M(ask)}, &word}
-	err = s.resolve(ctx, a)
+	if err = s.resolve(ctx, a); errors.Is(err, errEmpty) {
+		err = event.NewFault(event.ClassUsage, "backup.no-passphrase", nil)
+	}
 	return word, err
 }
 

@@ -220,7 +220,7 @@ func (k *keeping) Secret(ctx context.Context, q SecretQuestion) (string, error) 
 		return v, nil
 	}
 	v, err := k.asker.Secret(ctx, q)
-	if err == nil {
+	if err == nil && !config.Blank(v) {
 		k.mu.Lock()
 		k.kept[q.ID] = v
 		k.mu.Unlock()
@@ -254,10 +254,10 @@ func (k *keeping) all() map[string]string {
 // Told is an Asker that has the answers of before, and nobody behind it.
 type Told request.Answers
 
-// Secret implements Asker.
+// Secret implements Asker. An empty answer is none.
 func (t Told) Secret(_ context.Context, q SecretQuestion) (string, error) {
-	v, ok := t.Secrets[q.ID]
-	if !ok {
+	v := t.Secrets[q.ID]
+	if config.Blank(v) {
 		return "", ErrNobody
 	}
 	return v, nil

@@ -188,7 +188,7 @@ func (p *Page) draft(v *visit) (checkedForm, error) {
 	}
 	out := v.answerTo(t)
 	list := p.Rules.Create(t.Cluster)
-	yaml, more, err := profile.Deploy(t.Cluster, filesOf(t.Cluster, p.Dir("new")), p.Dir("new")+"/deploy.yaml")
+	yaml, more, err := p.Rules.Deploy(t.Cluster, filesOf(t.Cluster, p.Dir("new")), p.Dir("new")+"/deploy.yaml")
 	if err != nil {
 		return out, err
 	}

@@ -43,13 +43,12 @@ type offer struct {
 func (f offer) public() string { return string(f.PublicKey().Marshal()) }
 
 // login is what is offered to a node, in one connection or, when there are many keys, in several: first the keys and
-// the password that
-// deploy.yaml names, then the keys of the agent.
+// the password of the target, then the other keys of the agent.
 type login struct {
 	target Target
 	shared *Shared
 	keys   []offer // not offered yet
-	named  int     // of them, from the first, in deploy.yaml
+	named  int     // of them, from the first, in Target.Keys
 	close  func()
 
 	round    int
@@ -69,7 +68,7 @@ func newLogin(ctx context.Context, t Target, o *Options) (*login, error) {
 	l := &login{target: t, shared: o.Shared, close: func() {}}
 	var held []ssh.MultiAlgorithmSigner
 	var agentErr error
-	if t.Agent {
+	if t.Agent != NoAgent {
 		held, agentErr = l.openAgent(ctx, o.LegacyAlgorithms)
 	}
 	files := keyFiles{ask: t.Passphrase, held: held, legacy: o.LegacyAlgorithms}
@@ -82,6 +81,9 @@ func newLogin(ctx context.Context, t Target, o *Options) (*login, error) {
 		l.keys = append(l.keys, found...)
 	}
 	l.named = len(l.keys)
+	if t.Agent != AgentOffers {
+		held = nil
+	}
 	for _, s := range held {
 		f := offer{s, "agent " + ssh.FingerprintSHA256(s.PublicKey())}
 		if !slices.ContainsFunc(l.keys, func(n offer) bool { return n.public() == f.public() }) {
@@ -102,11 +104,6 @@ func newLogin(ctx context.Context, t Target, o *Options) (*login, error) {
 		if i >= l.named {
 			l.named++
 		}
-	}
-	// With no key named, the agent's first keys go before the password, as OpenSSH has it: a password that is only
-	// sudo's or is stale would lock an account that many nodes share.
-	if l.named == 0 {
-		l.named = min(len(l.keys), keysAtOnce)
 	}
 	l.pending = t.Password != ""
 	l.choose()

@@ -127,7 +127,7 @@ func TestAgentWithManyKeys(t *testing.T) {
 			serveAgent(t, sock, keys...)
 			t.Setenv("SSH_AUTH_SOCK", sock)
 			named := tg.Keys
-			tg.Keys, tg.Agent = nil, true
+			tg.Keys, tg.Agent = nil, remote.AgentOffers
 			dial(t, tg, o)
 			// Named in deploy.yaml by its public half, the agent's key is the first that is offered.
 			tg.Keys = []string{named[0] + ".pub"}
@@ -160,7 +160,8 @@ func TestNamedKeyComesFirst(t *testing.T) {
 	sock := filepath.Join(t.TempDir(), "agent")
 	serveAgent(t, sock, keys...)
 	t.Setenv("SSH_AUTH_SOCK", sock)
-	for _, tg := range []remote.Target{{Keys: []string{file}, Agent: true}, {Password: "secret", Agent: true}} {
+	for _, tg := range []remote.Target{{Keys: []string{file}}, {Password: "secret"}} {
+		tg.Agent = remote.AgentOffers
 		s := remotetest.New(t, remotetest.WithKey(pub))
 		tg.Name, tg.Addr, tg.Port = "n1", s.IP, s.Port
 		o := options(t, s)
@@ -181,23 +182,27 @@ func TestNamedKeyComesFirst(t *testing.T) {
 	}
 }
 
-// An encrypted key that the agent holds needs no passphrase.
+// An encrypted key that the agent holds needs no passphrase, and the other keys of the agent are not offered with it.
 func TestEncryptedKeyInTheAgent(t *testing.T) {
 	file, pub, priv := key(t, "open sesame")
+	_, _, other := key(t, "")
 	sock := filepath.Join(t.TempDir(), "agent")
-	serveAgent(t, sock, priv)
+	serveAgent(t, sock, other, priv)
 	t.Setenv("SSH_AUTH_SOCK", sock)
 	s := remotetest.New(t, remotetest.WithKey(pub))
 	tg := target(s)
-	tg.Password, tg.Keys, tg.Agent = "", []string{file}, true
+	tg.Password, tg.Keys, tg.Agent = "", []string{file}, remote.AgentHolds
 	dial(t, tg, options(t, s))
+	if n := s.KeysOffered(); n != 1 {
+		t.Errorf("%d keys were offered", n)
+	}
 }
 
 // Nobody has to run an agent: without one, it is not the agent that is wrong. One that is there and fails is.
 func TestWithoutAnAgent(t *testing.T) {
 	s := remotetest.New(t)
 	tg := target(s)
-	tg.Password, tg.Keys, tg.Agent = "", nil, true
+	tg.Password, tg.Keys, tg.Agent = "", nil, remote.AgentOffers
 	t.Setenv("SSH_AUTH_SOCK", "")
 	wantFault(t, dialFails(t, tg, options(t, s)), "ssh.no-credentials")
 	t.Setenv("SSH_AUTH_SOCK", filepath.Join(t.TempDir(), "gone"))

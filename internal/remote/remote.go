@@ -29,8 +29,18 @@ type Target struct {
 	Keys         []string
 	// Passphrase is asked for an encrypted key file, before the connection is opened. nil: such a key is a fault.
 	Passphrase func(ctx context.Context, file string) (string, error)
-	Agent      bool // also the keys of the agent at SSH_AUTH_SOCK
+	Agent      AgentUse
 }
+
+// AgentUse says for what the agent at SSH_AUTH_SOCK is used.
+type AgentUse int
+
+// The uses of the agent.
+const (
+	NoAgent     AgentUse = iota
+	AgentHolds           // for the private half of Keys: such a key may be public or encrypted
+	AgentOffers          // its other keys are offered, too
+)
 
 // Policy says what happens with the key of a host that known_hosts does not have. A key that differs from the known one
 // is always refused.

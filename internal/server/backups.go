@@ -334,7 +334,7 @@ func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Want
 	if m.KnownHosts != "" {
 		to.KnownHosts = filepath.Join(s.Runs.Dir(in.Cluster), known)
 	}
-	text, wrong, err = profile.Replaced(text, to, s.Runs.File(in.Cluster))
+	text, wrong, err = s.Rules.Replaced(text, to, s.Runs.File(in.Cluster))
 	if err == nil {
 		err = findings(wrong)
 	}

@@ -161,7 +161,7 @@ func (s *Server) deploy(c profile.Cluster, dir string) (files map[string]string,
 		paths.Registries = append(paths.Registries, profile.RegistryFiles{
 			Password: keep(at+"password", r.Password), CA: keep(at+"ca.crt", r.CA)})
 	}
-	yaml, more, err := profile.Deploy(c, paths, filepath.Join(dir, "deploy.yaml"))
+	yaml, more, err := s.Rules.Deploy(c, paths, filepath.Join(dir, "deploy.yaml"))
 	if err != nil {
 		return nil, "", err
 	}
@@ -279,7 +279,7 @@ func (s *Server) replaced(
 	if login != nil {
 		to.Files = loginFiles(*login, into(files, s.Runs.Dir(cluster)))
 	}
-	text, wrong, err := profile.Replaced([]byte(w.Deploy), to, s.Runs.File(cluster))
+	text, wrong, err := s.Rules.Replaced([]byte(w.Deploy), to, s.Runs.File(cluster))
 	return string(text), wrong, err
 }
 

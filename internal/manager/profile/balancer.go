@@ -66,11 +66,9 @@ func (r Rules) Balancer(b *Balancer, nodes []Node, server string) []Finding {
 	if err != nil || a.Zone() != "" {
 		return append(out, wrong(balancerAt+".address", "address", "address", b.Address))
 	}
-	own := slices.Clone(r.Own)
-	if s, ok := addressOf(server); ok {
-		own = append(own, s)
-	}
-	if !r.Shared && slices.Contains(own, a.Unmap()) { // C7
+	if is := taken(balancerAt+".address", r.own(), a, b.Name); len(is) > 0 { // C7
+		out = append(out, is...)
+	} else if said, ok := addressOf(server); ok && !r.Shared && said == a.Unmap() {
 		out = append(out, wrong(balancerAt+".address", "server", "address", a.String(), "name", b.Name))
 	}
 	for _, n := range nodes { // C5

@@ -44,7 +44,7 @@ func TestABalancer(t *testing.T) {
 		list := (Rules{}).Create(x)
 		if len(list) == 0 {
 			var err error
-			if _, list, err = Deploy(x, Files{Key: "/k"}, "/deploy.yaml"); err != nil {
+			if _, list, err = (Rules{}).Deploy(x, Files{Key: "/k"}, "/deploy.yaml"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -65,7 +65,7 @@ func TestABalancerThereAndBack(t *testing.T) {
 		{Name: "w1", Address: "192.0.2.2", Arch: "amd64", Port: 22, BindPort: 8443}} {
 		c := bundled()
 		c.LoadBalancer = lb
-		text, list, err := Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
+		text, list, err := Rules{}.Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
 		if err != nil || len(list) > 0 {
 			t.Fatal(said(list), err)
 		}
@@ -77,7 +77,7 @@ func TestABalancerThereAndBack(t *testing.T) {
 			t.Errorf("%+v of\n%s", got, text)
 		}
 		to := Machines{Nodes: []Node{node("m7", "192.0.2.7", ControlPlane, Etcd), node("w1", "192.0.2.2", Worker)}}
-		text, list, err = Replaced(text, to, "/deploy.yaml")
+		text, list, err = Rules{}.Replaced(text, to, "/deploy.yaml")
 		if made, _ = config.Load(text, "/deploy.yaml"); err != nil || made == nil || len(list) > 0 {
 			t.Fatalf("%v %v\n%s", said(list), err, text)
 		}
@@ -85,7 +85,7 @@ func TestABalancerThereAndBack(t *testing.T) {
 			t.Errorf("%+v of\n%s", got, text)
 		}
 		to.Balancer = &Balancer{Name: "lb2", Address: "192.0.2.6"}
-		text, _, _ = Replaced(text, to, "/deploy.yaml")
+		text, _, _ = Rules{}.Replaced(text, to, "/deploy.yaml")
 		if made, _ = config.Load(text, "/deploy.yaml"); made == nil || !BalancerOf(made).Same(to.Balancer) {
 			t.Errorf("%s", text)
 		}

@@ -26,8 +26,8 @@ type RegistryFiles struct{ Password, CA string }
 var entry = regexp.MustCompile(`\Amachines(\[[0-9]+\])(?:\.(.*))?\z`)
 
 // Deploy is the deploy.yaml that a cluster comes to, which will be the file of that name, and what is wrong with it by
-// the rules of deploy.yaml. It holds no secret, but names the files that do.
-func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
+// the rules of deploy.yaml and of the server about bastions. It holds no secret, but names the files that do.
+func (r Rules) Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 	d := config.Draft{Values: maps.Clone(c.Settings)}
 	if d.Values == nil {
 		d.Values = map[string]string{}
@@ -59,7 +59,7 @@ func Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
 	}
 	set("eggo.host-keys", c.SSH.HostKeys)
 	out = append(out, bundles(d, c.Bundles)...)
-	text, out, err := finish(d, c.Nodes, c.LoadBalancer, name, out)
+	text, out, err := r.finish(d, c.Nodes, c.LoadBalancer, name, out)
 	for i := range out {
 		out[i].Location = registryAt(out[i].Location, c.Registries)
 	}
@@ -80,7 +80,7 @@ type Machines struct {
 
 // Replaced is a deploy.yaml with other machines. Labels and taints of a node that keeps its name stay, unless others
 // are said. A file that says what a draft cannot, or holds a secret, is refused.
-func Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
+func (r Rules) Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
 	d, problems := config.ReadDraft(text, name)
 	if err := problems.Err(); err != nil {
 		return nil, nil, err
@@ -117,7 +117,7 @@ func Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
 	if m.Unbalanced {
 		lb = nil
 	}
-	return finish(d, nodes, lb, name, bundles(d, m.Bundles))
+	return r.finish(d, nodes, lb, name, bundles(d, m.Bundles))
 }
 
 // login sets how the machines are logged in to. What is not said of it stays; a key or a password is in place of both.
@@ -174,7 +174,7 @@ func bundles(d config.Draft, paths map[string]string) (out []Finding) {
 }
 
 // finish gives a draft its machines, and is what it comes to, beside what was found wrong before.
-func finish(
+func (r Rules) finish(
 	d config.Draft, nodes []Node, lb *Balancer, name string, out []Finding,
 ) ([]byte, []Finding, error) {
 	for _, n := range nodes {
@@ -189,7 +189,7 @@ func finish(
 	}
 	if cluster != nil {
 		problems = append(problems, config.Unsupported(cluster)...)
-		out = append(out, foreign(cluster)...)
+		out = append(append(out, foreign(cluster)...), r.bastions(cluster)...)
 	}
 	for _, p := range problems {
 		if p.Severity == event.Error {

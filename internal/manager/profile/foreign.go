@@ -67,6 +67,23 @@ func foreign(c *config.Cluster) []Finding {
 	return out
 }
 
+// bastions returns what is wrong with the bastions to machines: none of them may be the server.
+func (r Rules) bastions(c *config.Cluster) (out []Finding) {
+	own := r.own()
+	check := func(key string, list []config.Bastion) {
+		for _, b := range list {
+			if a, is := config.HostAddress(b.Host); is {
+				out = append(out, taken("body.settings."+key, own, a, b.Host)...)
+			}
+		}
+	}
+	check("eggo.bastion", c.Eggo.Bastions)
+	for _, name := range slices.Sorted(maps.Keys(c.Eggo.Machines)) {
+		check("eggo.machines", c.Eggo.Machines[name].Bastions)
+	}
+	return out
+}
+
 // registriesOf are registries as deploy.yaml has them, in JSON, which is YAML.
 func registriesOf(list []Registry, files []RegistryFiles) (string, []Finding) {
 	var out []Finding
@@ -81,6 +98,9 @@ func registriesOf(list []Registry, files []RegistryFiles) (string, []Finding) {
 		}
 		if r.CA != "" && !certificates(r.CA) {
 			out = append(out, wrong(at+".ca", "registry-ca", "host", r.Host))
+		}
+		if r.Password != "" && config.Blank(r.Password) {
+			out = append(out, wrong(at+".password", "empty", "field", "password"))
 		}
 		x := map[string]string{}
 		for key, value := range map[string]string{"username": r.Username, "password-from": files[i].Password,

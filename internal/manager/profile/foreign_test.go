@@ -31,7 +31,7 @@ func TestWhichKeysCanBeSet(t *testing.T) {
 		}
 		c := right()
 		c.Settings = map[string]string{s.Key: "file:/etc/shadow"}
-		text, list, err := Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
+		text, list, err := Rules{}.Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
 		if err != nil || !slices.Contains(said(list), "settings."+s.Key+" setting") ||
 			strings.Contains(string(text), "shadow") {
 			t.Errorf("%s: %q %v\n%s", s.Key, said(list), err, text)
@@ -62,7 +62,7 @@ func TestLoginsOfMachines(t *testing.T) {
 		for value, want := range values {
 			c := right()
 			c.Bundles, c.Settings = map[string]string{"amd64": "/b.tar.gz"}, map[string]string{key: value}
-			_, list, err := Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
+			_, list, err := Rules{}.Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
 			got := ""
 			for _, f := range list {
 				got += f.Fault.Args["key"]
@@ -84,7 +84,8 @@ func TestRegistries(t *testing.T) {
 	c := right()
 	c.Bundles = map[string]string{"amd64": "/b.tar.gz"}
 	c.Registries = []Registry{{Host: "registry.example.com:5000", Username: "eggo", Password: "hunter2"}}
-	text, list, err := Deploy(c, Files{Key: "/k", Registries: []RegistryFiles{{Password: "/d/pw"}}}, "/deploy.yaml")
+	files := Files{Key: "/k", Registries: []RegistryFiles{{Password: "/d/pw"}}}
+	text, list, err := Rules{}.Deploy(c, files, "/deploy.yaml")
 	if err != nil || len(list) > 0 || strings.Contains(string(text), "hunter2") {
 		t.Fatalf("%q %v\n%s", said(list), err, text)
 	}
@@ -98,7 +99,7 @@ func TestRegistries(t *testing.T) {
 	c.Registries = append(c.Registries, c.Registries[0], Registry{Host: "other.example", CA: someCA},
 		Registry{Host: "bad host", Username: "x"}, Registry{Username: "x"},
 		Registry{Host: "z.example", Username: "a b"})
-	_, list, err = Deploy(c, Files{Key: "/k", Registries: make([]RegistryFiles, 6)}, "/deploy.yaml")
+	_, list, err = Rules{}.Deploy(c, Files{Key: "/k", Registries: make([]RegistryFiles, 6)}, "/deploy.yaml")
 	for _, want := range []string{"registries[1].host same-registry", "registries[2].ca registry-ca",
 		"registries[3].host config.registry-host", "registries[4].host empty"} {
 		if err != nil || !slices.Contains(said(list), want) {
@@ -120,7 +121,7 @@ func TestEdge(t *testing.T) {
 	if got := said(Rules{}.Create(c)); len(got) > 0 {
 		t.Error(got)
 	}
-	text, list, err := Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
+	text, list, err := Rules{}.Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
 	if err != nil || len(list) > 0 {
 		t.Fatal(said(list), err)
 	}

@@ -11,12 +11,14 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/eggo-k8s/eggo/internal/config"
 )
 
 // mostLines are how many wrong lines of one text are said.
 const mostLines = 20
 
-// logins says what is wrong with keys and known hosts, which a run would find out when it logs in.
+// logins says what is wrong with keys, passwords and known hosts, which a run would find out when it logs in.
 func logins(s SSH) (out []Finding) {
 	if s.Key != "" {
 		_, err := ssh.ParsePrivateKey([]byte(s.Key))
@@ -26,6 +28,13 @@ func logins(s SSH) (out []Finding) {
 			out = append(out, wrong("body.ssh.key", "ssh-key-locked"))
 		case err != nil: // what it says may have parts of the key
 			out = append(out, wrong("body.ssh.key", "ssh-key"))
+		}
+	}
+	for _, f := range []struct{ field, value string }{
+		{"ssh.password", s.Password}, {"ssh.sudo_password", s.SudoPassword},
+	} {
+		if f.value != "" && config.Blank(f.value) {
+			out = append(out, wrong("body."+f.field, "empty", "field", f.field))
 		}
 	}
 	return append(out, KnownHosts("body.ssh.known_hosts", s.KnownHosts)...)

@@ -80,11 +80,33 @@ type Finding struct {
 
 // Rules are those of a server.
 type Rules struct {
-	// Shared allows what deploy.yaml allows: a node that is control plane and worker, etcd by itself, a cluster without
-	// workers, the server as a node, and that control planes and etcd members are removed.
+	// Shared allows the roles that deploy.yaml allows: a node that is control plane and worker, etcd by itself, a
+	// cluster without workers, and that control planes and etcd members are removed.
 	Shared bool
-	// Own are the server's addresses.
-	Own []netip.Addr
+	// Own returns the addresses of the server and those that belong to no machine in a network, for each request. None
+	// of them is a node, a load balancer or a bastion. nil: there are none.
+	Own func() config.Addresses
+}
+
+// own returns the addresses of the server now.
+func (r Rules) own() config.Addresses {
+	if r.Own == nil {
+		return nil
+	}
+	return r.Own()
+}
+
+// taken returns what is wrong with the address of a machine: it is one of the server's, or belongs to no machine in a
+// network.
+func taken(at string, own config.Addresses, a netip.Addr, name string) []Finding {
+	code := "server"
+	switch a = a.Unmap(); {
+	case !own.Has(a):
+		return nil
+	case !a.IsGlobalUnicast():
+		code = "special-address"
+	}
+	return []Finding{wrong(at, code, "address", a.String(), "name", name)}
 }
 
 func wrong(at, code string, kv ...string) Finding {
@@ -103,7 +125,7 @@ func (r Rules) Create(c Cluster) []Finding {
 		}
 	}
 	out = append(append(out, logins(c.SSH)...), r.serverAddress(c)...)
-	out = append(out, r.nodes(c.Nodes, r.Own)...)
+	out = append(out, r.nodes(c.Nodes, "")...)
 	return append(out, r.Balancer(c.LoadBalancer, c.Nodes, "")...)
 }
 
@@ -111,7 +133,7 @@ func (r Rules) Create(c Cluster) []Finding {
 // two is wrong. That a machine has one of the addresses that the server does have is said of the machine.
 func (r Rules) serverAddress(c Cluster) []Finding {
 	a, ok := addressOf(c.ServerAddress)
-	if !ok || r.Shared || slices.Contains(r.Own, a) {
+	if !ok || r.Shared || r.own().Has(a) {
 		return nil
 	}
 	machines := slices.Clone(c.Nodes)
@@ -134,9 +156,12 @@ func addressOf(s string) (netip.Addr, bool) {
 	return a.Unmap(), err == nil
 }
 
-// nodes are the rules of create and update about nodes.
-func (r Rules) nodes(nodes []Node, own []netip.Addr) []Finding {
+// nodes are the rules of create and update about nodes. server is the address of the server, as the request that
+// created the cluster said.
+func (r Rules) nodes(nodes []Node, server string) []Finding {
 	var out []Finding
+	own := r.own()
+	said, _ := addressOf(server)
 	addrs, names, count := map[netip.Addr]string{}, map[string]bool{}, map[string]int{}
 	for i, n := range nodes {
 		at := "body.nodes[" + strconv.Itoa(i) + "]"
@@ -162,7 +187,9 @@ func (r Rules) nodes(nodes []Node, own []netip.Addr) []Finding {
 				"other", other))
 		}
 		addrs[a] = n.Name
-		if !r.Shared && slices.Contains(own, a) { // C7
+		if is := taken(at+".address", own, a, n.Name); len(is) > 0 { // C7
+			out = append(out, is...)
+		} else if !r.Shared && a == said {
 			out = append(out, wrong(at+".address", "server", "address", a.String(), "name", n.Name))
 		}
 	}
@@ -218,11 +245,7 @@ func (r Rules) node(at string, n Node) []Finding {
 
 // Update says all that is wrong with other nodes for a cluster.
 func (r Rules) Update(was, now []Node, server string) []Finding {
-	own := r.Own
-	if a, ok := addressOf(server); ok {
-		own = append(slices.Clone(own), a)
-	}
-	out := r.nodes(now, own)
+	out := r.nodes(now, server)
 	for _, o := range was {
 		i := slices.IndexFunc(now, func(n Node) bool { return SameAddress(n.Address, o.Address) })
 		if i < 0 {

@@ -88,7 +88,7 @@ func TestCreate(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.sentence, got, want)
 		}
 	}
-	own := Rules{Own: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}
+	own := Rules{Own: func() config.Addresses { return config.Addresses{netip.MustParsePrefix("192.0.2.1/32")} }}
 	if got := said(own.Create(right())); !slices.Equal(got, []string{"nodes[0].address server"}) {
 		t.Error(got)
 	}
@@ -198,7 +198,8 @@ func TestDeploy(t *testing.T) {
 	c.Bundles = map[string]string{"amd64": "/srv/a.tar.gz"}
 	c.Settings = map[string]string{"network.podcidr": "10.99.0.0/16"}
 	c.Nodes[1].Port = 2222
-	text, list, err := Deploy(c, Files{Key: "/d/key", Password: "/d/pw", KnownHosts: "/d/known"}, "/d/deploy.yaml")
+	files := Files{Key: "/d/key", Password: "/d/pw", KnownHosts: "/d/known"}
+	text, list, err := Rules{}.Deploy(c, files, "/d/deploy.yaml")
 	if err != nil || len(list) > 0 {
 		t.Fatal(said(list), err)
 	}
@@ -218,7 +219,7 @@ func TestDeploy(t *testing.T) {
 	}
 	c.Settings = map[string]string{"network.podcidr": "x", "password": "hunter2", "nonsense": "y"}
 	c.Bundles = map[string]string{"riscv": "/srv/a.tar.gz"}
-	_, list, err = Deploy(c, Files{Key: "/d/key"}, "/d/deploy.yaml")
+	_, list, err = Rules{}.Deploy(c, Files{Key: "/d/key"}, "/d/deploy.yaml")
 	for _, want := range []string{"settings.password setting", "settings.nonsense setting-unknown",
 		"bundles.riscv arch"} {
 		if !slices.Contains(said(list), want) {
@@ -240,7 +241,7 @@ func TestLabelsAndTaints(t *testing.T) {
 	c.Bundles = map[string]string{"amd64": "/b.tar.gz"}
 	c.Nodes[1].Labels = map[string]string{"disk": "ssd"}
 	c.Nodes[1].Taints = []string{"only=batch:NoSchedule"}
-	text, list, err := Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
+	text, list, err := Rules{}.Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
 	if err != nil || len(list) > 0 {
 		t.Fatal(said(list), err)
 	}
@@ -278,7 +279,7 @@ func TestWhatOtherMachinesKeep(t *testing.T) {
 		"": true, "network: {podcidr: 10.7.0.0/16}\n": true, "eggo: {nodes: {w1: {labels: {disk: ssd}}}}\n": true,
 		"password: hunter2\n": false, "loadbalance: {name: lb, ip: 192.0.2.5, port: 22, bind-port: 8443}\n": true,
 	} {
-		text, wrong, err := Replaced([]byte(plain+more), to, "/x/deploy.yaml")
+		text, wrong, err := Rules{}.Replaced([]byte(plain+more), to, "/x/deploy.yaml")
 		if (err == nil) != kept || len(wrong) > 0 {
 			t.Errorf("%q: %v %v", more, wrong, err)
 		}
@@ -290,7 +291,7 @@ func TestWhatOtherMachinesKeep(t *testing.T) {
 	}
 	for _, fresh := range []bool{false, true} { // machines that are to be installed were not imported
 		to.New = fresh
-		text, wrong, err := Replaced([]byte(plain+"eggo: {imported: true}\n"), to, "/x/deploy.yaml")
+		text, wrong, err := Rules{}.Replaced([]byte(plain+"eggo: {imported: true}\n"), to, "/x/deploy.yaml")
 		if err != nil || len(wrong) > 0 || strings.Contains(string(text), "imported: true") == fresh {
 			t.Errorf("new %v: %v %v\n%s", fresh, wrong, err, text)
 		}

@@ -15,15 +15,23 @@ import (
 	"github.com/eggo-k8s/eggo/internal/remote"
 )
 
-// Options of SSH.
+// Options of SSH. The zero value uses no credentials but those that a deploy.yaml names.
 type Options struct {
-	Home string // directory of the user whose keys are offered where deploy.yaml names none
+	// Home is the home directory of the user of the command line. Its keys are offered where deploy.yaml names neither
+	// a key nor a password; "": never.
+	Home string
+	// Agent uses the SSH agent of that user: its keys are offered with those of Home, and it may hold a key that
+	// deploy.yaml names.
+	Agent bool
+	// Own are addresses that are never logged in to, read for each login: those of the host of a server, which others
+	// give nodes. nil: there are none.
+	Own func() config.Addresses
 }
 
 // SSH dials over SSH. All runs of a process should have the same one.
 type SSH struct {
-	home  string
-	files func() int // that the process may have open
+	options Options
+	files   func() int // that the process may have open
 
 	mu       sync.Mutex
 	reserved int           // descriptors for the connections of all runs
@@ -34,7 +42,7 @@ type SSH struct {
 var _ operation.Dialer = (*SSH)(nil)
 
 // New makes a dialer.
-func New(o Options) *SSH { return &SSH{home: o.Home, files: openFiles, freed: make(chan struct{})} }
+func New(o Options) *SSH { return &SSH{options: o, files: openFiles, freed: make(chan struct{})} }
 
 // Connections implements operation.Dialer.
 func (d *SSH) Connections(a operation.Access) (operation.Connections, error) {
@@ -134,6 +142,9 @@ func (c *connections) dial(ctx context.Context, n config.Node) (*remote.Host, er
 		return nil, err
 	}
 	defer done()
+	if err := c.allowed(n); err != nil {
+		return nil, err
+	}
 	return remote.Dial(ctx, c.target(n), c.options(c.bastion(n)))
 }
 
@@ -160,7 +171,8 @@ func (c *connections) Close() error {
 func (c *connections) options(via *remote.Bastion) remote.Options {
 	a := c.access
 	return remote.Options{
-		Via: via, HostKeys: a.HostKeys, KnownHosts: a.KnownHosts(), Ask: c.hostKey, Added: a.Added,
+		Dialer: c.dialer.direct(), Via: via,
+		HostKeys: a.HostKeys, KnownHosts: a.KnownHosts(), Ask: c.hostKey, Added: a.Added,
 		Accepted: a.Accepted, Step: engine.StepID,
 		LegacyAlgorithms: a.Cluster.Eggo.SSHLegacyAlgorithms, Shared: c.shared, Emit: a.Emit,
 	}

@@ -3,8 +3,11 @@ package dial
 import (
 	"cmp"
 	"context"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -15,11 +18,29 @@ import (
 // target is how a node is reached.
 func (c *connections) target(n config.Node) remote.Target {
 	l := c.access.Cluster.LoginOf(n.Name)
-	return remote.Target{
-		Name: n.Name, Addr: n.IP.String(), Port: n.Port, User: l.User,
-		Password: l.Password, SudoPassword: l.SudoPassword, Keys: c.keys(l.PrivateKeyPath, l.Password), Agent: true,
-		Passphrase: c.passphrase,
+	t := remote.Target{Name: n.Name, Addr: n.IP.String(), Port: n.Port, User: l.User, SudoPassword: l.SudoPassword}
+	return c.credentials(t, l.PrivateKeyPath, l.Password)
+}
+
+// credentials gives a target the key and the password that deploy.yaml names for it. Where it names neither, the target
+// gets the first key of the user of the command line and those of the agent.
+func (c *connections) credentials(t remote.Target, key, password string) remote.Target {
+	o := c.dialer.options
+	t.Password, t.Passphrase = password, c.passphrase
+	if o.Agent {
+		t.Agent = remote.AgentHolds
 	}
+	switch {
+	case key != "":
+		t.Keys = []string{key}
+	case password == "":
+		own := Keys(o.Home)
+		t.Keys = own[:min(1, len(own))]
+		if o.Agent {
+			t.Agent = remote.AgentOffers
+		}
+	}
+	return t
 }
 
 func (c *connections) passphrase(ctx context.Context, file string) (string, error) {
@@ -31,20 +52,12 @@ func (c *connections) passphrase(ctx context.Context, file string) (string, erro
 	})
 }
 
-// keys are the private keys that are offered: the one that is named, else, without a password, the user's own.
-func (c *connections) keys(named, password string) []string {
-	switch {
-	case named != "":
-		return []string{named}
-	case password != "":
-		return nil
-	}
-	return Keys(c.dialer.home)
-}
-
-// Keys are the private keys that a user has by the usual names.
+// Keys are the private keys that a user has by the usual names; none without a home directory.
 func Keys(home string) []string {
 	var out []string
+	if home == "" {
+		return nil
+	}
 	for _, name := range []string{"id_ed25519", "id_ecdsa", "id_rsa"} {
 		p := filepath.Join(home, ".ssh", name)
 		if _, err := os.Stat(p); err == nil {
@@ -54,37 +67,83 @@ func Keys(home string) []string {
 	return out
 }
 
-// bastion is the last of those to a node; nil if there is none. All nodes share the cluster's.
-func (c *connections) bastion(n config.Node) *remote.Bastion {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	login, of := c.access.Cluster.LoginOf(n.Name), ""
+// hops are the bastions to a node, the first of them first, and the node that they belong to: "" is all that have none
+// of their own, which share the cluster's.
+func (c *connections) hops(n config.Node) (of string, out []remote.Target) {
+	login := c.access.Cluster.LoginOf(n.Name)
 	if login.OwnBastions {
 		of = n.Name
 	} else {
 		login = c.access.Cluster.LoginOf("")
 	}
+	for _, b := range login.Bastions {
+		key, password := b.PrivateKeyPath, b.Password
+		if key == "" && password == "" { // one with a key or a password of its own is not offered the machines'
+			key, password = login.PrivateKeyPath, login.Password
+		}
+		t := remote.Target{Name: b.Host, Addr: b.Host, Port: b.Port, User: cmp.Or(b.User, login.User)}
+		out = append(out, c.credentials(t, key, password))
+	}
+	return of, out
+}
+
+// bastion is the last of those to a node; nil if there is none. All nodes share the cluster's.
+func (c *connections) bastion(n config.Node) *remote.Bastion {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of, hops := c.hops(n)
 	last, made := c.last[of]
 	if made {
 		return last
 	}
-	for _, b := range login.Bastions {
-		t := remote.Target{
-			Name: b.Host, Addr: b.Host, Port: b.Port, User: cmp.Or(b.User, login.User), Agent: true,
-			Passphrase: c.passphrase,
-		}
-		// A bastion with a key or a password of its own is not offered the machines'.
-		t.Password = b.Password
-		if b.Password == "" && b.PrivateKeyPath == "" {
-			t.Password = login.Password
-		}
-		t.Keys = c.keys(cmp.Or(b.PrivateKeyPath, login.PrivateKeyPath), t.Password)
-		if b.Password != "" && b.PrivateKeyPath == "" {
-			t.Keys = nil
-		}
+	for _, t := range hops {
 		last = remote.NewBastion(t, c.options(last))
 		c.bastions = append(c.bastions, last)
 	}
 	c.last[of] = last
 	return last
+}
+
+// allowed refuses a node that is one of the dialer's own addresses or behind a bastion that is, and one for which
+// deploy.yaml names no credentials if those of the user are not used.
+func (c *connections) allowed(n config.Node) error {
+	_, way := c.hops(n)
+	for _, t := range append(way, c.target(n)) {
+		if err := c.dialer.refuses(t); err != nil {
+			return event.AsFault(err).On(t.Name)
+		}
+	}
+	return nil
+}
+
+// refuses returns why a target is not logged in to.
+func (d *SSH) refuses(t remote.Target) error {
+	o := d.options
+	if o.Own != nil && o.Own().HasHost(t.Addr) {
+		return ownAddress(t.Addr)
+	}
+	if len(t.Keys) == 0 && t.Password == "" && o.Home == "" && !o.Agent {
+		return event.NewFault(event.ClassAuth, "ssh.not-named", nil, "user", cmp.Or(t.User, "root"))
+	}
+	return nil
+}
+
+func ownAddress(addr string) error {
+	return event.NewFault(event.ClassAuth, "ssh.own-address", nil, "addr", addr)
+}
+
+// direct returns what opens the connections that no bastion opens. It compares the address that a name has come to with
+// the dialer's own, so that no response of a name server leads around that. nil: there is nothing to refuse.
+func (d *SSH) direct() func(ctx context.Context, network, addr string) (net.Conn, error) {
+	if d.options.Own == nil {
+		return nil
+	}
+	control := func(_ context.Context, _, addr string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(addr)
+		if err == nil && d.options.Own().Has(to.Addr()) {
+			err = ownAddress(to.Addr().String())
+		}
+		return err
+	}
+	return (&net.Dialer{ControlContext: control}).DialContext
 }

@@ -11,12 +11,12 @@ import (
 // Options of Deps.
 type Options struct {
 	Root string // the state directory, absolute
-	Home string // of the user whose keys are offered where deploy.yaml names none
+	SSH  dial.Options
 }
 
 // Deps are those of this host. The runs of one process should share them: connections are counted over all.
 func Deps(o Options) operation.Deps {
 	return operation.Deps{
-		Store: store.Dir{Root: o.Root}, Dialer: dial.New(dial.Options{Home: o.Home}), Bundles: staging.New(o.Root),
+		Store: store.Dir{Root: o.Root}, Dialer: dial.New(o.SSH), Bundles: staging.New(o.Root),
 	}
 }

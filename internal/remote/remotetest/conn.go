@@ -136,6 +136,7 @@ func (s *Server) config() *ssh.ServerConfig {
 	}
 	if len(o.keys) > 0 {
 		cfg.PublicKeyCallback = func(m ssh.ConnMetadata, k ssh.PublicKey) (*ssh.Permissions, error) {
+			s.offers.Add(1)
 			for _, have := range o.keys {
 				if m.User() == o.user && !s.refuse.Load() && bytes.Equal(have.Marshal(), k.Marshal()) {
 					if o.factors {

@@ -45,6 +45,7 @@ type Server struct {
 	dials    atomic.Int64
 	execs    atomic.Int64
 	logins   atomic.Int64 // tries of a password
+	offers   atomic.Int64 // of a key
 	silent   atomic.Bool
 	refuse   atomic.Bool
 }
@@ -294,6 +295,9 @@ func (s *Server) Sessions() int64 { return s.execs.Load() }
 
 // PasswordTries is how many passwords came.
 func (s *Server) PasswordTries() int64 { return s.logins.Load() }
+
+// KeysOffered is how many keys came, of a server WithKey.
+func (s *Server) KeysOffered() int64 { return s.offers.Load() }
 
 // SudoPasswords are what was typed to sudo, in order.
 func (s *Server) SudoPasswords() []string {

@@ -17,7 +17,7 @@ import (
 func helps() map[string][]string {
 	return map[string][]string{
 		"cluster": {"What you need", "What is stored on this host"},
-		"login":   {"How machines are accessed", "tried first: the private key"},
+		"login":   {"How machines are accessed", "the private key entered"},
 		"nodes": {"Roles", "runs the workloads", "Fault tolerance", "none can fail",
 			"Debian GNU/Linux 12 (bookworm)"},
 		"networks": {"Address ranges", "enough for 256 nodes", "Overlap  ", "Ports between the machines", "8472/udp"},

@@ -1,0 +1,64 @@
+package config
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Addresses are ranges of addresses, such as those that lead to this host.
+type Addresses []netip.Prefix
+
+// Has reports whether an address is in one of the ranges. An IPv4 address that is written as an IPv6 address is the
+// same address, and a zone does not make it another one.
+func (l Addresses) Has(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	return slices.ContainsFunc(l, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// HasHost reports whether a host is an address in one of the ranges, in any spelling. A name that has to be looked up
+// is not: what it leads to is known when a connection is opened.
+func (l Addresses) HasHost(host string) bool {
+	a, is := HostAddress(host)
+	return is && l.Has(a)
+}
+
+// HostAddress returns the address that a host is, in each spelling that a resolver takes without a lookup: 127.0.0.1,
+// 127.1, 2130706433, 0x7f.0.0.1, 0177.0.0.1, ::1, [::1%lo], ::ffff:127.0.0.1, localhost.
+func HostAddress(host string) (netip.Addr, bool) {
+	host = strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), "."))
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().WithZone(""), true
+	}
+	if name, _, _ := strings.Cut(host, ".localdomain"); slices.Contains([]string{"localhost", "ip6-localhost",
+		"ip6-loopback"}, name) || strings.HasSuffix(host, ".localhost") {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true
+	}
+	return classful(host)
+}
+
+// classful reads an IPv4 address as inet_aton(3) does: one to four numbers, decimal, octal or hexadecimal, of which the
+// last one fills the bytes that are left.
+func classful(host string) (netip.Addr, bool) {
+	parts := strings.Split(host, ".")
+	if len(parts) > 4 {
+		return netip.Addr{}, false
+	}
+	var all uint32
+	for i, part := range parts {
+		bits, shift := 8, 24-8*i
+		if i == len(parts)-1 {
+			bits, shift = 32-8*i, 0
+		}
+		n, err := strconv.ParseUint(part, 0, bits) // 0x and a leading 0 as in C, and no sign
+		if err != nil || strings.Contains(part, "_") || strings.HasPrefix(part, "0o") || strings.HasPrefix(part, "0b") {
+			return netip.Addr{}, false
+		}
+		all |= uint32(n) << shift //nolint:gosec // n has as many bits as are left
+	}
+	var out [4]byte
+	binary.BigEndian.PutUint32(out[:], all)
+	return netip.AddrFrom4(out), true
+}
