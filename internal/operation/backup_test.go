@@ -192,6 +192,20 @@ func lostControlHost(t *testing.T, f *fakes, file string, key request.BackupKey)
 	if proof.Etcd || proof.NoEtcd == nil {
 		t.Errorf("%+v", proof)
 	}
+	// No known signer signed the bundle: for a caller that may not decide about that, nothing of it is executed, and
+	// the answer says why.
+	told := verify
+	told.SignedOnly = true
+	unsigned := d
+	unsigned.Bundles = strict{f}
+	proof, err = VerifyBackup(t.Context(), told, unsigned, silent)
+	if err != nil || proof.Etcd || proof.NoEtcd == nil || proof.NoEtcd.Code != "backup.no-signed-etcd" {
+		t.Errorf("%+v %v", proof, err)
+	}
+	told.Bundle = "/bundle.tar.gz" // it was named
+	if _, err := VerifyBackup(t.Context(), told, unsigned, silent); code(err) != "backup.scratch" {
+		t.Error("the programs of the bundle that was named:", err)
+	}
 	named := verify
 	named.Bundle = "/bundle.tar.gz"
 	if _, err := VerifyBackup(t.Context(), named, without, silent); code(err) != "bundle.open" {
@@ -294,6 +308,24 @@ type gone struct{ *fakes }
 func (g gone) Session(BundleUse) BundleSession { return goneSession{fakeBundles{g.fakes}} }
 
 type goneSession struct{ fakeBundles }
+
+// strict has bundles that nobody has signed.
+type strict struct{ *fakes }
+
+// Session implements Bundles.
+func (s strict) Session(use BundleUse) BundleSession {
+	if use.SignedOnly {
+		return unsignedSession{fakeBundles{s.fakes}}
+	}
+	return fakeBundles{s.fakes}
+}
+
+type unsignedSession struct{ fakeBundles }
+
+// Stage implements BundleSession.
+func (unsignedSession) Stage(context.Context, config.BundleSource) (phases.Bundle, error) {
+	return nil, event.NewFault(event.ClassBundle, "trust.unsigned", nil, "file", "/srv/bundle.tar.gz")
+}
 
 func (goneSession) Stage(context.Context, config.BundleSource) (phases.Bundle, error) {
 	return nil, event.NewFault(event.ClassBundle, "bundle.open", nil)

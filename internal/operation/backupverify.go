@@ -37,7 +37,7 @@ func VerifyBackup(
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	programs, err := etcdPrograms(ctx, dir, m.Cluster, q.Bundle, d)
+	programs, err := etcdPrograms(ctx, dir, m.Cluster, q, d)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -45,7 +45,7 @@ func VerifyBackup(
 		return nil, err
 	}
 	if err != nil {
-		out.NoEtcd = event.NewFault(event.ClassPartial, "backup.no-etcd", err)
+		out.NoEtcd = noEtcd(err)
 		return out, nil
 	}
 	proof, err := scratch.Restore(ctx, dir, o.snapshot.Path, programs)
@@ -65,16 +65,28 @@ var (
 	errNoBundle = errors.New("this host has no deploy.yaml of the cluster with a bundle for its architecture")
 )
 
+// noEtcd says why no etcd served the snapshot.
+func noEtcd(err error) *event.Fault {
+	f := (*event.Fault)(nil)
+	if errors.As(err, &f) && (f.Code == "trust.unsigned" || f.Code == "trust.foreign") {
+		return event.NewFault(event.ClassPartial, "backup.no-signed-etcd", nil, "file", filepath.Base(f.Args["file"]))
+	}
+	return event.NewFault(event.ClassPartial, "backup.no-etcd", err)
+}
+
 // etcdPrograms are etcd and etcdutl for this host: copies of those of the bundle that is named, else of the one that
 // this host's own deploy.yaml of the cluster names, else those of the PATH.
-func etcdPrograms(ctx context.Context, dir, cluster, file string, d Deps) (scratch.Programs, error) {
-	if file != "" {
-		return bundled(ctx, dir, config.BundleSource{Key: runtime.GOARCH, Arch: runtime.GOARCH, Path: file}, d)
+func etcdPrograms(
+	ctx context.Context, dir, cluster string, q request.BackupVerify, d Deps,
+) (scratch.Programs, error) {
+	if q.Bundle != "" {
+		from := config.BundleSource{Key: runtime.GOARCH, Arch: runtime.GOARCH, Path: q.Bundle}
+		return bundled(ctx, dir, from, d, false)
 	}
 	from, err := ownBundle(ctx, cluster, d)
 	if err == nil {
 		var p scratch.Programs
-		if p, err = bundled(ctx, dir, from, d); err == nil || ctx.Err() != nil {
+		if p, err = bundled(ctx, dir, from, d, q.SignedOnly); err == nil || ctx.Err() != nil {
 			return p, err
 		}
 	}
@@ -104,8 +116,10 @@ func ownBundle(ctx context.Context, cluster string, d Deps) (config.BundleSource
 	return all[i], nil
 }
 
-func bundled(ctx context.Context, dir string, from config.BundleSource, d Deps) (p scratch.Programs, err error) {
-	s := d.Bundles.Session(BundleUse{Beside: dir, Emit: func(event.Event) error { return nil }})
+func bundled(
+	ctx context.Context, dir string, from config.BundleSource, d Deps, signed bool,
+) (p scratch.Programs, err error) {
+	s := d.Bundles.Session(BundleUse{Beside: dir, SignedOnly: signed, Emit: func(event.Event) error { return nil }})
 	defer s.Release()
 	b, err := s.Stage(ctx, from)
 	if err != nil {

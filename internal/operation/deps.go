@@ -144,8 +144,10 @@ type BundleSession interface {
 type BundleUse struct {
 	Beside string // directory of deploy.yaml, which paths are relative to
 	Trust  request.Trust
-	Asker  Asker
-	Emit   func(event.Event) error
+	// SignedOnly refuses bundles that no known signer signed, whatever Trust says and also while no signer is known.
+	SignedOnly bool
+	Asker      Asker
+	Emit       func(event.Event) error
 }
 
 // Clock is time.

@@ -61,7 +61,10 @@ type BackupPath struct {
 
 type verifyInput struct {
 	BackupPath
-	Body BackupKey
+	Body struct {
+		BackupKey
+		Bundle string `json:"bundle,omitempty" maxLength:"4096" doc:"Path on this host of the bundle whose etcd is executed, for administrators of all clusters; none: that of the cluster's deploy.yaml, if a known signer signed it."`
+	}
 }
 
 type verifyOutput struct {
@@ -204,14 +207,33 @@ func (s *Server) opening(ctx context.Context, k BackupKey, do func(request.Backu
 	return do(request.BackupKey{Identity: f.Name()}, d)
 }
 
+// executes refuses the path of a bundle whose programs this host is to execute, unless an administrator of all
+// clusters names it, and one that is not absolute.
+func (s *Server) executes(ctx context.Context, path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := s.privileged(ctx, ""); err != nil {
+		return err
+	}
+	if !filepath.IsAbs(path) {
+		return event.NewFault(event.ClassUsage, "usage.bundle", nil, "value", path)
+	}
+	return nil
+}
+
 func (s *Server) verifyBackup(ctx context.Context, _ access.Caller, in *verifyInput) (*verifyOutput, error) {
 	file, err := s.backupNamed(ctx, in.BackupPath)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.executes(ctx, in.Body.Bundle); err != nil {
+		return nil, err
+	}
 	out := &verifyOutput{}
-	return out, s.opening(ctx, in.Body, func(k request.BackupKey, d operation.Deps) error {
-		p, err := operation.VerifyBackup(ctx, request.BackupVerify{File: file, Key: k}, d, func(int64, int64) {})
+	return out, s.opening(ctx, in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
+		q := request.BackupVerify{File: file, Key: k, Bundle: in.Body.Bundle, SignedOnly: true}
+		p, err := operation.VerifyBackup(ctx, q, d, func(int64, int64) {})
 		if err != nil {
 			return err
 		}
@@ -305,6 +327,9 @@ func (s *Server) restoreOnto(
 // was written, in the file that this has written.
 func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Wanted) error {
 	m := in.Body.NewMachines
+	if err := s.namesBundles(ctx, slices.Collect(maps.Values(m.Bundles))); err != nil {
+		return err
+	}
 	wrong := append(s.Rules.Update(nil, m.Nodes, w.Server), s.Rules.Balancer(m.Balancer, m.Nodes, w.Server)...)
 	wrong = append(wrong, profile.KnownHosts("body.known_hosts", m.KnownHosts)...)
 	if m.Unbalanced && m.Balancer != nil {

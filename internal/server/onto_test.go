@@ -11,6 +11,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/backup"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
@@ -328,6 +329,24 @@ func TestARestoreOntoNewMachinesAfterTheServerWasKilled(t *testing.T) {
 	}
 	a := s.want(s.onto(body), 202, "")
 	if a.body["state"] != "Updating" || !strings.Contains(a.text, "192.0.2.71") || !s.there("seed.json") {
+		t.Error(a.text)
+	}
+}
+
+// Bundles of this host, for new machines and for a verification, are named by administrators of all clusters.
+func TestWhoNamesABundle(t *testing.T) {
+	s, identity := kept(t)
+	s.rights.roles["carl"], s.rights.only["carl"] = access.Admin, "one"
+	backup := "/api/v1/clusters/one/backups/" + backupName
+	onto := `{"identity":"` + identity + `",` + ontoNew + `,"bundles":{"amd64":"/srv/bundle.tar.gz"}}`
+	s.want(s.call("carl", "POST", backup+"/restore", onto), 403, "access.bundle")
+	verify := func(bundle string) string { return `{"identity":"` + identity + `","bundle":"` + bundle + `"}` }
+	for _, who := range []string{"otto", "carl"} {
+		s.want(s.call(who, "POST", backup+"/verify", verify("/srv/bundle.tar.gz")), 403, "access.denied")
+	}
+	s.want(s.call("ann", "POST", backup+"/verify", verify("bundle.tar.gz")), 422, "usage.bundle")
+	a := s.want(s.call("otto", "POST", backup+"/verify", `{"identity":"`+identity+`"}`), 200, "")
+	if why, _ := a.body["why"].(map[string]any); a.body["etcd"] != false || why["code"] == nil {
 		t.Error(a.text)
 	}
 }

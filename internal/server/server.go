@@ -234,7 +234,7 @@ func (s *Server) misshapen(ctx huma.Context, _ string, v any) (any, error) {
 // longestName is that of a cluster.
 const longestName = 64
 
-// privileged refuses who is no administrator of a cluster.
+// privileged refuses who is no administrator of a cluster; "": of all clusters.
 func (s *Server) privileged(ctx context.Context, cluster string) error {
 	_, err := access.Check(ctx, s.Access, access.Administer, cluster)
 	return err
@@ -245,18 +245,28 @@ const acceptNew = "accept-new"
 
 // trusted refuses who is no administrator and asks for more than an operator may: bundles without a signature, unknown
 // host keys, and fewer backups than the server's plan keeps. Bundles from elsewhere need an administrator of all
-// clusters: what is said of such a path would tell others which files this host has, and what is in them.
+// clusters.
 func (s *Server) trusted(ctx context.Context, cluster string, p runs.Parameters) error {
 	fewer := p.Keep > 0 && (s.Keep == 0 || p.Keep < s.Keep)
-	elsewhere := slices.ContainsFunc(p.Bundles, func(b string) bool {
-		return filepath.Dir(filepath.Clean(b)) != filepath.Clean(s.Bundles)
-	})
-	if p.Unsigned || p.HostKeys == acceptNew || fewer || elsewhere {
+	if p.Unsigned || p.HostKeys == acceptNew || fewer || s.elsewhere(p.Bundles) {
 		if err := s.privileged(ctx, cluster); err != nil {
 			return err
 		}
 	}
-	if !elsewhere {
+	return s.namesBundles(ctx, p.Bundles)
+}
+
+// elsewhere reports whether one of the paths is not in the server's directory of bundles.
+func (s *Server) elsewhere(bundles []string) bool {
+	return slices.ContainsFunc(bundles, func(b string) bool {
+		return b != "" && filepath.Dir(filepath.Clean(b)) != filepath.Clean(s.Bundles)
+	})
+}
+
+// namesBundles refuses who is no administrator of all clusters and names a bundle from elsewhere: what is said of such
+// a path would tell others which files this host has, and what is in them.
+func (s *Server) namesBundles(ctx context.Context, bundles []string) error {
+	if !s.elsewhere(bundles) {
 		return nil
 	}
 	_, err := access.Check(ctx, s.Access, access.Administer, "")

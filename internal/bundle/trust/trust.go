@@ -43,7 +43,9 @@ type Checker struct {
 	Allowed *sign.AllowedSigners // nil: none is known
 	// AllowUnsigned lets everything through that would be refused, but not what a person refuses.
 	AllowUnsigned bool
-	Now           func() time.Time
+	// SignedOnly refuses what a known signer did not sign also while none is known: "trust.unsigned", "trust.foreign".
+	SignedOnly bool
+	Now        func() time.Time
 	// Ask says whether the key that made a signature is to be trusted from now on, while none is known; asked is false
 	// when nobody can be asked. nil: nobody can.
 	Ask func(ctx context.Context, q Question) (yes, asked bool, err error)
@@ -76,7 +78,7 @@ func (j *Checker) check(ctx context.Context, path string, m *bundle.Manifest, su
 	name := bundle.SignatureOf(path)
 	armored, err := readSignature(name)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && j.Allowed == nil:
+	case errors.Is(err, fs.ErrNotExist) && j.Allowed == nil && !j.SignedOnly:
 		return Result{State: Unsigned}, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return Result{}, event.NewFault(event.ClassBundle, "trust.unsigned", nil, "file", path, "signature", name)
@@ -94,6 +96,9 @@ func (j *Checker) check(ctx context.Context, path string, m *bundle.Manifest, su
 	s, err := sign.Fits(ctx, armored, bytes.NewReader(sums), sign.Namespace)
 	if err != nil {
 		return Result{}, named(err, path, name)
+	}
+	if j.SignedOnly {
+		return Result{}, event.NewFault(event.ClassBundle, "trust.foreign", nil, "file", path, "key", s.Fingerprint)
 	}
 	v := Result{State: Stranger, KeyType: s.KeyType, Fingerprint: s.Fingerprint}
 	if j.Ask == nil {

@@ -71,6 +71,9 @@ type BackupVerify struct {
 	File   string // absolute
 	Key    BackupKey
 	Bundle string // whose etcd and etcdutl are used, absolute; "": that of this host's own deploy.yaml, or the PATH's
+	// SignedOnly: programs of the bundle that deploy.yaml names are executed only if a known signer signed it, for
+	// callers that do not decide what this host executes.
+	SignedOnly bool
 }
 
 // BackupRestore asks for what a backup has. Common is that of the run that follows; its file, if it names one, is the

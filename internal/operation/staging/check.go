@@ -51,6 +51,9 @@ func (c Checked) Warning() *event.Fault {
 	return nil
 }
 
+// signedOnly refuses bundles that no known signer signed, also while none is known.
+func (c *Checker) signedOnly() { c.checker.SignedOnly, c.checker.AllowUnsigned = true, false }
+
 // Checker decides about bundles, each once.
 type Checker struct {
 	store   *trust.Store

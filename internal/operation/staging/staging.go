@@ -199,6 +199,9 @@ func (s *Session) checker() (*Checker, error) {
 		if err != nil {
 			return nil, err
 		}
+		if s.use.SignedOnly {
+			c.signedOnly()
+		}
 		s.check = c
 	}
 	return s.check, nil

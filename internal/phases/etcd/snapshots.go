@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -115,6 +116,9 @@ func (r *Snapshots) path(member string) string {
 	return filepath.Join(r.StateDir, "snapshots", r.Now().UTC().Format("20060102T150405Z")+"-"+member+".db")
 }
 
+// partPrefix begins the name of the directory that a snapshot is in until it is whole.
+const partPrefix = ".part-"
+
 // save writes a member's data to path, mode 0600: whole, with the right sum and readable, or not at all.
 func (r *Snapshots) save(ctx context.Context, n config.Node, nd *node.Node, path string) (*SnapshotFile, error) {
 	c, err := r.EtcdClient(ctx, []string{layout.ClientURL(n)}, nd)
@@ -139,11 +143,17 @@ func (r *Snapshots) save(ctx context.Context, n config.Node, nd *node.Node, path
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	// Until its sum is checked, its bytes are what the node says: a path that can be guessed would offer them to
+	// others.
+	part := filepath.Join(filepath.Dir(path), partPrefix+rand.Text())
+	if err := os.Mkdir(part, 0o700); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(part)
+	f, err := os.OpenFile(filepath.Join(part, "snapshot"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name()) // not there any more when all went well
 	defer f.Close()
 	if _, err := io.Copy(io.MultiWriter(f, meter), src); err != nil {
 		return nil, err

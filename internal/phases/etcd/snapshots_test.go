@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -76,8 +77,27 @@ func TestASnapshotIsThatOfTheFirstMemberThatGivesOne(t *testing.T) {
 	f.sick["e1"] = true
 	var kept []env.Kept
 	f.env.Persist = func(_ context.Context, what env.Kept) error { kept = append(kept, what); return nil }
+	// Until it is whole, it has no path that others can guess.
+	hear, meanwhile := f.env.Emit, map[string]bool{}
+	f.env.Emit = func(e event.Event) error {
+		entries, _ := os.ReadDir(filepath.Join(f.env.StateDir, "snapshots"))
+		for _, x := range entries {
+			if name, hidden := strings.CutPrefix(x.Name(), ".part-"); hidden && x.IsDir() && len(name) >= 26 {
+				meanwhile["hidden"] = true
+			} else if _, is := e.(event.Progress); is {
+				meanwhile[x.Name()] = true
+			}
+		}
+		return hear(e)
+	}
 	if err := f.Snapshots.Save(t.Context(), ""); err != nil {
 		t.Fatal(err)
+	}
+	if !meanwhile["hidden"] || len(meanwhile) != 1 {
+		t.Errorf("while it is written: %v", meanwhile)
+	}
+	if left, _ := filepath.Glob(filepath.Join(f.env.StateDir, "snapshots", ".part-*")); len(left) > 0 {
+		t.Error("left:", left)
 	}
 	files, err := filepath.Glob(filepath.Join(f.env.StateDir, "snapshots", "*-e2.db"))
 	if err != nil || len(files) != 1 {
