@@ -44,8 +44,8 @@ func KeyQuestion(file string) string { return keyQuestion + file }
 // IsKeyQuestion reports whether an ID is that of such a question, and has the path of a file.
 func IsKeyQuestion(id string) bool { return strings.HasPrefix(id, keyQuestion) }
 
-// Asks are the IDs of the questions for secrets that a run of a cluster may ask, sorted: those that deploy.yaml says are
-// asked for, and the passphrases of the private keys that it names.
+// Asks are the IDs of the questions for secrets that a run of a cluster may ask, sorted: what deploy.yaml says is asked
+// for, and the passphrases of the private keys that it names.
 func Asks(c *config.Cluster) []string {
 	list, _ := loginSecrets(c)
 	keys := []string{c.SSH.PrivateKeyPath}

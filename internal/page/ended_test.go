@@ -51,7 +51,8 @@ func beginGuarded(t *testing.T) *guarded {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"chief", "other"} {
-		if _, err := a.Create(t.Context(), account.New{Name: name, Password: aPassword, Role: access.Admin}); err != nil {
+		if _, err := a.Create(t.Context(), account.New{Name: name, Password: aPassword,
+			Role: access.Admin}); err != nil {
 			t.Fatal(err)
 		}
 	}

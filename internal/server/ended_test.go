@@ -103,8 +103,10 @@ func ends() map[string]end {
 		"revoked": {token: true, do: func(ctx context.Context, a *account.Accounts, h held) error {
 			return a.DeleteToken(ctx, h.token, h.user.ID)
 		}},
-		"expired":               {token: true, do: nothing, later: 2 * time.Hour},
-		"logged out":            {do: func(ctx context.Context, a *account.Accounts, h held) error { return a.Logout(ctx, "", h.session) }},
+		"expired": {token: true, do: nothing, later: 2 * time.Hour},
+		"logged out": {do: func(ctx context.Context, a *account.Accounts, h held) error {
+			return a.Logout(ctx, "", h.session)
+		}},
 		"idle":                  {do: nothing, later: 2 * time.Hour},
 		"disabled":              {do: disable},
 		"disabled, token":       {token: true, do: disable},

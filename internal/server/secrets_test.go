@@ -91,7 +91,8 @@ func TestOnlySecretsThatAreAskedForAreTaken(t *testing.T) {
 func TestNoAnswerHasASecret(t *testing.T) {
 	g := beginGuarded(t)
 	const registry = `"registries":[{"host":"r.example","username":"eggo","password":"swordfish"}],`
-	g.want(g.call("", "POST", Prefix+"/clusters", `{`+registry+askingW1+`"options":{"secrets":{"password w1":"open sesame"}},`+
+	g.want(g.call("", "POST", Prefix+"/clusters", `{`+registry+askingW1+
+		`"options":{"secrets":{"password w1":"open sesame"}},`+
 		oneCluster[1:], g.as("global")...), 202, "")
 	g.reach("Creating", func() bool { return g.world.Newest("one") != nil })
 	g.world.Newest("one").Finish(nil)

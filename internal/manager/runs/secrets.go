@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 )
 
-// MostSecret is how many bytes a secret has at most. That is more than a login takes: OpenSSH refuses a longer password.
+// MostSecret is how many bytes a secret has at most. OpenSSH refuses a longer password.
 const MostSecret = 1 << 10
 
 // told is a secret as one user has told it.

@@ -65,7 +65,8 @@ func TestWhatIsAskedFor(t *testing.T) {
 		t.Error(got, err)
 	}
 	install(t, r)
-	if got, err := r.Asks(t.Context(), "one", ask, false); strings.Contains(strings.Join(got, ", "), "w1") || err != nil {
+	got, err = r.Asks(t.Context(), "one", ask, false)
+	if strings.Contains(strings.Join(got, ", "), "w1") || err != nil {
 		t.Error(got, err) // its own counts
 	}
 }
