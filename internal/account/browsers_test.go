@@ -48,7 +48,7 @@ func (b *browser) login(name, password string) (err error) {
 	return err
 }
 
-// Wrong passwords of a user lock out browsers that are not known, and not one in which the user has logged in before: not
+// Wrong passwords of a user lock out browsers that are not known, and not one in which the user has logged in before:
 // from the same address, and not while the user changes the password. A known browser allows no more guesses.
 func TestStrangersLockOutNoKnownBrowser(t *testing.T) {
 	s := newServer(t)
@@ -83,7 +83,8 @@ func TestStrangersLockOutNoKnownBrowser(t *testing.T) {
 	}
 	home.in(func(ctx context.Context) {
 		me := account.Sent(ctx)
-		wantCode(t, "the password of before", s.ChangePassword(ctx, me.User.ID, other, other, me, false), "account.login")
+		wantCode(t, "the password of before", s.ChangePassword(ctx, me.User.ID, other, other, me, false),
+			"account.login")
 	})
 
 	// A guess in a known browser counts there, as elsewhere, and says nothing to others.

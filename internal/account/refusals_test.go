@@ -24,7 +24,8 @@ type asked struct {
 func (s server) ask(session account.Session, q asked) int {
 	h := s.Identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, _ := access.From(r.Context())
-		if s.Record(r.Context(), access.Entry{Caller: c, Action: q.action, Cluster: q.cluster, Target: q.target}) == nil {
+		entry := access.Entry{Caller: c, Action: q.action, Cluster: q.cluster, Target: q.target}
+		if s.Record(r.Context(), entry) == nil {
 			w.WriteHeader(q.status)
 		}
 	}))
@@ -95,7 +96,8 @@ func TestRepeatedRefusalsAreOneEntry(t *testing.T) {
 	if got := s.logged(t, "ann"); !slices.Equal(got, []string{"delete-user x 403"}) {
 		t.Errorf("%q", got)
 	}
-	for _, change := range []string{"DELETE FROM audit", "DELETE FROM audit_repeats", "UPDATE audit_repeats SET count = 1",
+	for _, change := range []string{"DELETE FROM audit", "DELETE FROM audit_repeats",
+		"UPDATE audit_repeats SET count = 1",
 		"INSERT INTO audit_folding SELECT audit FROM audit_results"} {
 		if err := s.db.Update(t.Context(), func(tx *sql.Tx) error {
 			_, err := tx.ExecContext(t.Context(), change)

@@ -61,14 +61,16 @@ func trusted(t *testing.T, ca tls.Certificate, name string) bool {
 // It stays while it can sign for all names, and is replaced when it cannot.
 func TestTheCASignsForThisServerAlone(t *testing.T) {
 	dir := t.TempDir()
-	names := []string{"localhost", "127.0.0.1", "::1", "jump1", "eggo.example", "*.lab.example", "192.0.2.7", "10.1.2.3"}
+	names := []string{"localhost", "127.0.0.1", "::1", "jump1", "eggo.example", "*.lab.example", "192.0.2.7",
+		"10.1.2.3"}
 	certs, err := listen.SelfMade(dir, names, time.Now)
 	if err != nil || certs.Unbounded() || certs.Replaced() {
 		t.Fatal(err, certs)
 	}
 	ca := authority(t, dir)
-	for name, want := range map[string]bool{"localhost": true, "jump1": true, "eggo.example": true, "a.lab.example": true,
-		"127.0.0.1": true, "::1": true, "192.0.2.7": true, "10.1.2.3": true, "192.168.7.7": true, "fd00::1": true,
+	for name, want := range map[string]bool{"localhost": true, "jump1": true, "eggo.example": true,
+		"a.lab.example": true,
+		"127.0.0.1":     true, "::1": true, "192.0.2.7": true, "10.1.2.3": true, "192.168.7.7": true, "fd00::1": true,
 		"bank.example": false, "example": false, "eggo.example.org": false, "notjump1": false, "192.0.2.8": false,
 		"2001:db8::1": false} {
 		if trusted(t, ca, name) != want {

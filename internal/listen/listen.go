@@ -87,11 +87,12 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; " +
 	"frame-ancestors 'none'"
 
-// strictFor is for how long a browser refuses this host without TLS, in seconds: 30 days, since each response renews it.
+// strictFor is for how long a browser refuses this host without TLS, in seconds: 30 days, since each
+// response renews it.
 const strictFor = "2592000"
 
-// strict reports whether a browser is to keep to TLS for a host. It then does so for all ports: not for localhost, where
-// each user has other servers, and addresses have no such rule.
+// strict reports whether a browser is to keep to TLS for a host. It then does so for all ports: not for localhost,
+// where each user has other servers, and addresses have no such rule.
 func strict(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

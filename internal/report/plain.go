@@ -269,7 +269,8 @@ func (pl *Plain) tellStep(r event.Record) {
 		}
 		pl.reason[e.Step] = text
 		if st.Polls {
-			pl.line(r.Time, st.Host, p.T("report.polls"), p.T("report.polls-text", "step", p.Msg(st.Title), "fault", text))
+			pl.line(r.Time, st.Host, p.T("report.polls"),
+				p.T("report.polls-text", "step", p.Msg(st.Title), "fault", text))
 			return
 		}
 		pl.line(r.Time, st.Host, p.T("report.retry"),

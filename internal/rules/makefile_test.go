@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// make build, make demo and make test compile each package once: with other flags, the second one would compile the whole
-// project again.
+// make build, make demo and make test compile each package once: with other flags, the second one would compile the
+// whole project again.
 func TestMakefile_OneSetOfFlags(t *testing.T) {
 	show := exec.Command("make", "-s", "-C", "../..", "--eval", "flags: ; @echo $$GOFLAGS $$CGO_ENABLED", "flags")
 	for _, v := range os.Environ() {
@@ -25,7 +25,8 @@ func TestMakefile_OneSetOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "\t") && (strings.Contains(line, "-trimpath") || strings.Contains(line, "CGO_ENABLED=0")) {
+		if strings.HasPrefix(line, "\t") &&
+			(strings.Contains(line, "-trimpath") || strings.Contains(line, "CGO_ENABLED=0")) {
 			t.Errorf("a recipe has flags of its own: %s", line)
 		}
 	}

@@ -76,7 +76,8 @@ func TestTheLimitOfARoute(t *testing.T) {
 		method, path string
 		most         int
 	}{
-		{"POST", "/api/v1/clusters", maxBody}, {"PUT", "/api/v1/clusters/one", maxBody}, {"POST", "/api/v1/check", maxBody},
+		{"POST", "/api/v1/clusters", maxBody}, {"PUT", "/api/v1/clusters/one", maxBody},
+		{"POST", "/api/v1/check", maxBody},
 		{"POST", "/api/v1/clusters:import", maxBody}, {"POST", "/api/v1/clusters/one/plan", maxBody},
 		{"POST", "/api/v1/clusters/one/renew", usualBody}, {"POST", "/api/v1/clusters/one/upgrade", usualBody},
 		{"POST", "/api/v1/clusters/one/kubeconfig", usualBody}, {"POST", "/api/v1/clusters/one/cancel", openBody},

@@ -124,7 +124,8 @@ func TestFooter_NotesKeepTheirDistance(t *testing.T) {
 				lines := strings.Split(uitest.Screen(a), "\n")
 				foot := lines[len(lines)-1]
 				keys, note, is := strings.Cut(foot, "  N")
-				if help := a.Env().P.T("ui.key.help"); !is || !strings.Contains(keys, "? "+help) || note == "" && n > 1 {
+				help := a.Env().P.T("ui.key.help")
+				if !is || !strings.Contains(keys, "? "+help) || note == "" && n > 1 {
 					t.Errorf("%s, %d cells, a note of %d: %q", lang, w, n, foot)
 				}
 			}

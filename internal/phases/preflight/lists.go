@@ -15,7 +15,8 @@ func Deploy() []Check {
 	return slices.Concat([]Check{checkImported(), checkTakenOver(), checkTakeoverVersions(),
 		checkKubeletFlags(), checkKubeletConfig(), checkServices(), checkTakeoverSince()}, Machine(), []Check{
 		checkPrograms(), checkPlaces(), checkAway(),
-		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkSinglePoint(), checkRestoring(), checkSeed(),
+		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkSinglePoint(),
+		checkRestoring(), checkSeed(),
 		checkFiles(), checkTargets(), checkAnonymous(),
 		checkTogether(), checkExternalCA(), checkUndo(), checkUndoObjects(),
 		checkRuntimeContainers(), checkRuntimeTurns(),
