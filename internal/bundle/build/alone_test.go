@@ -28,6 +28,11 @@ func TestABuildWithoutANetworkSaysItOnce(t *testing.T) {
 	var tries atomic.Int32
 	o := job(t, buildtest.New(t), "registry.test/app:1", "amd64", "arm64")
 	o.Transport = unplugged{&tries}
+	o.Report = func(e build.Event) {
+		if e.Kind == build.Retrying {
+			t.Errorf("each file says so: %+v", e)
+		}
+	}
 	_, err := build.Build(context.Background(), o)
 	all := fetch.Faults(err)
 	if len(all) != 1 || all[0].Code != "fetch.no-network" {

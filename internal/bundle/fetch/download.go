@@ -172,7 +172,9 @@ func (d *download) fill(ctx context.Context) error {
 		if try >= tries || d.restarts > tries || try >= triesOffline && d.c.offline(f) {
 			return err
 		}
-		d.tell(Progress{Done: d.w.n, Total: d.total(), Retry: f})
+		if !d.c.offline(f) { // else each file would say the same
+			d.tell(Progress{Done: d.w.n, Total: d.total(), Retry: f})
+		}
 		p := min(rest<<min(try-1, 16), maxPause)
 		p += time.Duration(rand.Int64N(int64(p)/4 + 1))
 		if err := pause(ctx, max(p, min(d.after, maxAfter))); err != nil {
