@@ -8,7 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
-// What the help, the messages and the pages show can be typed: the commands, flags and arguments are those of the program.
+// What the help, the messages and the pages show can be typed: commands, flags and arguments are those of the program.
 func TestCommandLinesOfHelpAndPages(t *testing.T) {
 	t.Parallel()
 	env := &environment{Stdout: io.Discard, Stderr: io.Discard, P: i18n.NewPrinter(i18n.English),

@@ -22,7 +22,7 @@ func reader(t *testing.T, lang i18n.Lang, args ...string) *environment {
 		Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }}
 }
 
-// What the help, the messages and the pages show can be typed: the commands, flags and arguments are those of the program.
+// What the help, the messages and the pages show can be typed: commands, flags and arguments are those of the program.
 func TestCommandLinesOfHelpAndPages(t *testing.T) {
 	t.Parallel()
 	var lines []clitest.Line
