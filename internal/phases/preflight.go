@@ -70,7 +70,8 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 			}
 			return rt.Paths(n)
 		},
-		Started: started, Inbound: r.host.Inbound, Fetch: r.addons.Fetch, Manifest: r.addons.Objects, Etcd: r.etcdMembers,
+		Started: started, Inbound: r.host.Inbound, Fetch: r.addons.Fetch, Manifest: r.addons.Objects,
+		Etcd:    r.etcdMembers,
 		Objects: r.objectsBefore, Theirs: &theirs{r: r}, Foreign: r.foreign(),
 		Restore: func(ctx context.Context) (p preflight.Progress, err error) {
 			p.Touched, p.Done, err = r.etcd.Progress(ctx)

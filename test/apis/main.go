@@ -55,8 +55,10 @@ func main() {
 		}
 		onDemand(root, minor(v), table, groups)
 	}
-	fmt.Printf("# The API of Kubernetes: version, kind, n (namespaced) or c (cluster-wide), the minors that have it if "+
-		"not all of\n# %d to %d, those that serve it only if runtime-config enables it (off), and the minor that removed "+
+	fmt.Printf("# The API of Kubernetes: version, kind, n (namespaced) or c (cluster-wide), the minors that have "+
+		"it if "+
+		"not all of\n# %d to %d, those that serve it only if runtime-config enables it (off), and the minor that "+
+		"removed "+
 		"it before %d\n# (gone). Made by test/apis from %s.\n\n", first, last, first, strings.Join(all, " "))
 	for _, a := range slices.SortedFunc(maps.Keys(table), func(a, b api) int {
 		return strings.Compare(a.version+" "+a.kind, b.version+" "+b.kind)
@@ -196,7 +198,7 @@ func onDemand(root string, minor int, table map[api]*state, groups map[string]st
 		case !s.in[minor] || on[a.version]:
 		case off[a.version]:
 			s.off[minor] = true
-		case unstable.MatchString(a.version): // since 1.24 those are off until somebody asks for them
+		case unstable.MatchString(a.version): // since 1.24 those are off by default
 			log.Fatalf("%s: %s is in no list", path, a.version)
 		}
 	}
@@ -249,7 +251,7 @@ func removed(root string, first int, table map[api]*state, groups map[string]str
 	}
 }
 
-// clusterWide says whether the comments before a type tell the makers of clients so.
+// clusterWide says whether the comments before a type tell the generators of clients so.
 func clusterWide(types, kind string) bool {
 	before, _, found := strings.Cut(types, "\ntype "+kind+" struct")
 	if !found {

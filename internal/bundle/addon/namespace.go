@@ -12,8 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/kubeapi"
 )
 
-// Helm's client puts objects without a namespace into the release's; whoever applies a rendered manifest puts them into
-// "default". So the namespace is written into them here.
+// Helm's client puts objects without a namespace into the release's; a rendered manifest is applied without it, and
+// they would end up in "default". So the namespace is written into them here.
 
 // scopes knows which kinds are in a namespace: Kubernetes' own, and custom ones from the definitions in the same chart
 // or beside it.

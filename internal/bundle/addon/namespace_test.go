@@ -49,7 +49,8 @@ func TestObjectsGetTheNamespaceInEveryStyle(t *testing.T) {
 			"  # why\n  namespace: web\n  name: x # this\n", "web"},
 		{"deep indentation", "apiVersion: v1\nkind: Secret\nmetadata:\n        name: x\ndata: {a: b}\n",
 			"\n        namespace: web\n        name: x\ndata: {a: b}\n", "web"},
-		{"flow", "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n", `metadata: {"namespace": "web", name: x}`, "web"},
+		{"flow", "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n", `metadata: {"namespace": "web", name: x}`,
+			"web"},
 		{"flow over lines", "apiVersion: v1\nkind: Secret\nmetadata: {\n  name: x,\n  labels: {a: b}\n}\n",
 			"labels: {a: b}", "web"},
 		{"the whole object in flow", "{apiVersion: v1, kind: Secret, metadata: {name: x}}\n",
@@ -57,16 +58,19 @@ func TestObjectsGetTheNamespaceInEveryStyle(t *testing.T) {
 		{"flow behind wide letters", "{apiVersion: v1, kind: ConfigMap, data: {a: \"日本語\"}, metadata: {name: x}}\n",
 			"日本語", "web"},
 		{"JSON", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}` + "\n", `"name":"x"`, "web"},
-		{"JSON over lines", "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"Secret\",\n  \"metadata\": {\n    \"name\": \"x\"\n  }\n}\n",
+		{"JSON over lines", "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"Secret\",\n  \"metadata\": {\n    " +
+			"\"name\": \"x\"\n  }\n}\n",
 			`"name": "x"`, "web"},
 		{"quotes", "\"apiVersion\": 'v1'\n'kind': \"Secret\"\n\"metadata\":\n  \"name\": 'x'\n", "'x'", "web"},
 		{"an empty namespace", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\n  namespace: \"\"\n", "", "web"},
 		{"no value", "apiVersion: v1\nkind: Secret\nmetadata:\n  namespace:\n  name: x\n", "", "web"},
 		{"null", "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: ~}\n", "", "web"},
 		{"a key with a question mark", "apiVersion: v1\nkind: Secret\n? metadata\n: name: x\n", "", "web"},
-		{"an anchor", "apiVersion: v1\nkind: Secret\nmetadata: &m\n  name: x\nimmutable: true\n", "immutable: true", "web"},
+		{"an anchor", "apiVersion: v1\nkind: Secret\nmetadata: &m\n  name: x\nimmutable: true\n", "immutable: true",
+			"web"},
 		{"a merge", "apiVersion: v1\nkind: Secret\nmetadata:\n  <<: {labels: {a: b}}\n  name: x\n", "a: b", "web"},
-		{"a merge that has it", "apiVersion: v1\nkind: Secret\nmetadata:\n  <<: {namespace: own}\n  name: x\n", "", "own"},
+		{"a merge that has it", "apiVersion: v1\nkind: Secret\nmetadata:\n  <<: {namespace: own}\n  name: x\n", "",
+			"own"},
 		{"metadata that a template shares", "apiVersion: apps/v1\nkind: Deployment\nmetadata: &m\n  name: x\nspec:\n" +
 			"  template:\n    metadata: *m\n", "", "web"},
 		{"lines of Windows", "apiVersion: v1\r\nkind: Secret\r\nmetadata:\r\n  name: x\r\n", "", "web"},
@@ -77,12 +81,15 @@ func TestObjectsGetTheNamespaceInEveryStyle(t *testing.T) {
 		{"cluster-wide in an old version", "apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: x}\n",
 			"", "-"},
 		{"an old version", "apiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {name: x}\n", "", "web"},
-		{"a version that nobody had", "apiVersion: batch/v2alpha1\nkind: CronJob\nmetadata: {name: x}\n", "", "web"},
+		{"a version that the table lacks", "apiVersion: batch/v2alpha1\nkind: CronJob\nmetadata: {name: x}\n", "",
+			"web"},
 		{"a custom kind of the chart", "apiVersion: site.test/v1\nkind: Thing\nmetadata: {name: x}\n", "", "web"},
-		{"a custom kind that a definition beside it brings", "apiVersion: beside.test/v1\nkind: Near\nmetadata: {name: x}\n",
+		{"a custom kind that a definition beside it brings",
+			"apiVersion: beside.test/v1\nkind: Near\nmetadata: {name: x}\n",
 			"", "web"},
 		{"one that is cluster-wide", "apiVersion: beside.test/v1\nkind: Wide\nmetadata: {name: x}\n", "", "-"},
-		{"a custom kind that nothing defines", "apiVersion: other.test/v1\nkind: Thing\nmetadata: {name: x}\n", "", "-"},
+		{"a custom kind that nothing defines", "apiVersion: other.test/v1\nkind: Thing\nmetadata: {name: x}\n", "",
+			"-"},
 	} {
 		files := map[string]string{"Chart.yaml": "apiVersion: v2\nname: site\nversion: 1.0.0\n",
 			"crds/thing.yaml": site()["crds/thing.yaml"], "templates/x.yaml": c.text}
@@ -149,7 +156,8 @@ func TestAChartChoosesTheServedVersion(t *testing.T) {
 		o := options()
 		o.KubeVersion = c.version
 		text, _, err := render(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: site\nversion: 1.0.0\n",
-			"templates/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ if .Capabilities.APIVersions.Has \"" +
+			"templates/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ if " +
+				".Capabilities.APIVersions.Has \"" +
 				c.ask + "\" }}yes{{ else }}no{{ end }}\n"}, o)
 		if err != nil || !strings.Contains(text, "name: "+c.want+"\n") {
 			t.Errorf("%s of %s: %v, want %s\n%s", c.ask, c.version, err, c.want, text)

@@ -23,7 +23,7 @@ func (s *scan) pull(image, policy, path string) {
 	}
 }
 
-// policy notes a policy that stands elsewhere: a custom resource has it beside an image, or with its repository and
+// policy notes a policy outside of containers: a custom resource has it beside an image, or with its repository and
 // tag.
 func (s *scan) policy(fields []field, path string) {
 	if !custom(s.apiVersion) && !s.inner ||

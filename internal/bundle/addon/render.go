@@ -321,7 +321,8 @@ func (o RenderOptions) capabilities(name string) (*common.Capabilities, error) {
 	}
 	caps := common.DefaultCapabilities.Copy()
 	caps.KubeVersion = *v
-	// Helm's own list is that of the Kubernetes that it was built with, and with what its library keeps for old clients.
+	// Helm's own list is that of the Kubernetes that it was built with, and with what its library keeps for old
+	// clients.
 	caps.APIVersions = append(kubeapi.Load().Served(kubeapi.Minor(v.Version)), o.APIVersions...)
 	caps.HelmVersion.Version, caps.HelmVersion.GoVersion = helmName, "" // not those of the machine that builds
 	return caps, nil

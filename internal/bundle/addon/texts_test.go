@@ -10,7 +10,8 @@ import (
 
 // cr is a custom resource with these lines in its spec.
 func cr(lines ...string) string {
-	return "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: t}\nspec:\n  " + strings.Join(lines, "\n  ") + "\n"
+	return "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: t}\nspec:\n  " + strings.Join(lines,
+		"\n  ") + "\n"
 }
 
 // cm is a ConfigMap with these lines in its data.
@@ -23,7 +24,8 @@ func TestImagesWhereTheAPIPromisesNone(t *testing.T) {
 	sum := "sha256:" + strings.Repeat("a", 64)
 	for _, c := range []struct{ name, text, want string }{
 		{"CloudNativePG", "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: db}\n" +
-			"spec: {imageName: \"ghcr.io/cloudnative-pg/postgresql:16.4\"}\n", "ghcr.io/cloudnative-pg/postgresql:16.4"},
+			"spec: {imageName: \"ghcr.io/cloudnative-pg/postgresql:16.4\"}\n",
+			"ghcr.io/cloudnative-pg/postgresql:16.4"},
 		{"a catalog", "apiVersion: postgresql.cnpg.io/v1\nkind: ImageCatalog\nmetadata: {name: db}\n" +
 			"spec: {images: [{major: 16, image: \"ghcr.io/cloudnative-pg/postgresql:16.4\"}]}\n",
 			"ghcr.io/cloudnative-pg/postgresql:16.4"},
@@ -58,7 +60,8 @@ func TestImagesWhereTheAPIPromisesNone(t *testing.T) {
 		{"properties", cm("app.properties: |", "  worker.image=app:1", "  b=c"), "docker.io/library/app:1"},
 		{"a manifest in a manifest", cm("a.yaml: |", "  apiVersion: v1", "  kind: ConfigMap", "  data:",
 			"    b.yaml: |", "      image: quay.io/x/y:1"), "quay.io/x/y:1"},
-		{"a Secret's text", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  a: |\n    image: app:1\n",
+		{"a Secret's text", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  a: |\n    image: " +
+			"app:1\n",
 			"docker.io/library/app:1"},
 		{"an annotation", "apiVersion: v1\nkind: Service\nmetadata:\n  name: s\n  annotations:\n" +
 			"    sidecar.example.com/proxyImage: app:1\n    example.com/b: quay.io/x/y:1\n",
@@ -116,7 +119,8 @@ func TestWhatIsNoImage(t *testing.T) {
 	for _, text := range []string{
 		// https://github.com/nikhilsbhat/helm-images/issues/38 and /52
 		cm("test.yml: |", "  foo_image_bar: SHOULD_NOT_PRINT_THIS"),
-		cm("charts: |", "  {{- $_ := set $c \"a\" (dict \"release_name\" \"foo\" \"image\" \"fooImage\") }}", "  {{ toJson $c }}"),
+		cm("charts: |", "  {{- $_ := set $c \"a\" (dict \"release_name\" \"foo\" \"image\" \"fooImage\") }}",
+			"  {{ toJson $c }}"),
 		// https://github.com/zarf-dev/zarf/issues/3253
 		cr("match: {images: [\"registry1.dso.mil/*\", \"registry1.dso.mil*\"]}"),
 		cm("a.yaml: |", "  # image: quay.io/x/y:1", "  b: c"),
@@ -135,7 +139,8 @@ func TestWhatIsNoImage(t *testing.T) {
 // A pod whose image is pulled each time does not start without a network, though the node has the image.
 func TestPulls(t *testing.T) {
 	spec := func(fields string) string {
-		return "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ns}\nspec: {containers: [{name: c, " + fields +
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ns}\nspec: {containers: [{name: c, " +
+			"" + fields +
 			"}]}\n"
 	}
 	sum := "@sha256:" + strings.Repeat("a", 64)
@@ -154,14 +159,17 @@ func TestPulls(t *testing.T) {
 		{"an init container", "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: j}\nspec: {jobTemplate: {spec: " +
 			"{template: {spec: {initContainers: [{name: i, image: \"a:1\", imagePullPolicy: Always}]}}}}}\n",
 			"CronJob j a:1"},
-		{"an ephemeral container", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {ephemeralContainers: [{name: " +
+		{"an ephemeral container", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {ephemeralContainers: " +
+			"[{name: " +
 			"e, image: \"a:1\", imagePullPolicy: Always}]}\n", "Pod p a:1"},
 		{"an image volume", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {volumes: [{name: v, image: " +
 			"{reference: \"a:1\", pullPolicy: Always}}]}\n", "Pod p a:1"},
-		{"a list", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: apps/v1\n  kind: DaemonSet\n  metadata: {name: d}\n" +
+		{"a list", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: apps/v1\n  kind: DaemonSet\n  metadata: " +
+			"{name: d}\n" +
 			"  spec: {template: {spec: {containers: [{name: c, image: \"a:1\", imagePullPolicy: Always}]}}}\n",
 			"DaemonSet d a:1"},
-		{"a pod's template in a custom resource", "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r}\n" +
+		{"a pod's template in a custom resource", "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: " +
+			"{name: r}\n" +
 			"spec: {template: {spec: {containers: [{name: c, image: \"a:1\", imagePullPolicy: Always}]}}}\n",
 			"Rollout r a:1"},
 		{"beside an image of a custom resource", cr("redis: {image: \"redis:6\", imagePullPolicy: Always}"),

@@ -162,10 +162,9 @@ func (p *plan) review(ctx context.Context, m *bundle.Manifest) (errs []error, ke
 		}
 		found := contents[i].Review(a.Name, p.spec.Kubernetes, have)
 		for _, u := range found.Unserved {
-			f := u.Fault(event.ClassFailed, a.Name, p.spec.Kubernetes)
 			if u.Code == kubeapi.OnDemand || p.Adopted != nil {
-				p.warn(p.arch, event.Msg{Key: "fault." + f.Code, Args: f.Args})
-			} else if p.first(f) {
+				p.warn(p.arch, u.Warning(a.Name, p.spec.Kubernetes))
+			} else if f := u.Fault(event.ClassFailed, a.Name, p.spec.Kubernetes); p.first(f) {
 				errs = append(errs, f)
 			}
 		}

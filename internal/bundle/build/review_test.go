@@ -46,7 +46,7 @@ func TestUnservedVersions(t *testing.T) {
 	}{
 		"removed": {pdb, "addon.api-replaced", []string{"a.yaml", "policy/v1beta1 PodDisruptionBudget", "web/a",
 			"1.25", "Use policy/v1"}},
-		"removed for good": {"apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: a}\n",
+		"removed without a replacement": {"apiVersion: policy/v1beta1\nkind: PodSecurityPolicy\nmetadata: {name: a}\n",
 			"addon.api-removed", []string{"PodSecurityPolicy (a)"}},
 		"not there yet": {"apiVersion: scheduling.k8s.io/v1alpha2\nkind: PodGroup\nmetadata: {name: a}\n",
 			"addon.api-later", []string{"1.36"}},
@@ -105,7 +105,8 @@ spec: {imageName: "ghcr.test/postgresql:16.4", other: "registry.test/app:1"}
 `, t)
 	})
 	want := []string{
-		"a.yaml: ghcr.test/postgresql:16.4 looks like an image but is not packed; if it is an image, add it to images " +
+		"a.yaml: ghcr.test/postgresql:16.4 looks like an image but is not packed; if it is an image, add it to " +
+			"images " +
 			"of the addon or of the spec",
 		"a.yaml: Deployment shop/web sets imagePullPolicy: Always for registry.test/app:1; nodes without a network " +
 			"cannot pull the image, although the bundle has it. Set the policy to IfNotPresent",

@@ -23,10 +23,10 @@ type Unserved struct {
 	APIVersion, Kind string
 	Names            []string
 	Minor            int    // that removed it, or brings it
-	Instead          string // the version that is served in its place
+	Instead          string // the version to use, "" if there is none
 }
 
-// The codes: removed, with another version in its place or without; not there yet; served on demand only; unknown to
+// The codes: removed, with a version that replaces it or without; not there yet; served on demand only; unknown to
 // Kubernetes.
 const (
 	Replaced = "addon.api-replaced"
@@ -126,21 +126,30 @@ func (t *Table) instead(minor int, apiVersion, kind string) string {
 
 const maxNamed = 10 // objects in a message
 
-// Fault says of an addon what is not served.
+// Fault names the addon and what of it is not served.
 func (u Unserved) Fault(class event.Class, addon, version string) *event.Fault {
+	return event.NewFault(class, u.Code, nil, u.args(addon, version)...)
+}
+
+// Warning is the sentence of Fault where the bundle is made all the same.
+func (u Unserved) Warning(addon, version string) event.Msg {
+	return event.M("fault."+u.Code, u.args(addon, version)...)
+}
+
+func (u Unserved) args(addon, version string) []string {
 	names := u.Names
 	if len(names) > maxNamed {
 		names = append(slices.Clone(names[:maxNamed]), "…")
 	}
-	kv := []string{"addon", addon, "version", version, "api", u.APIVersion, "kind", u.Kind, "objects",
-		event.Clean(strings.Join(names, ", "))}
+	kv := []string{"addon", addon, "version", version, "api", event.Clean(u.APIVersion), "kind", event.Clean(u.Kind),
+		"objects", event.Clean(strings.Join(names, ", "))}
 	switch u.Code {
 	case Replaced:
 		kv = append(kv, "minor", "1."+strconv.Itoa(u.Minor), "instead", u.Instead)
 	case Removed, Later:
 		kv = append(kv, "minor", "1."+strconv.Itoa(u.Minor))
 	}
-	return event.NewFault(class, u.Code, nil, kv...)
+	return kv
 }
 
 // Enabled reads the flag runtime-config of the API server: it reports whether the value enables a version that is off

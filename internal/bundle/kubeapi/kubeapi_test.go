@@ -81,7 +81,8 @@ func TestObjectsOfOneKindAreOneFinding(t *testing.T) {
 		t.Fatalf("%+v", found)
 	}
 	text, next := i18n.NewPrinter(i18n.English).Fault(found[0].Fault(event.ClassFailed, "net.yaml", "v1.34.2"))
-	for _, s := range []string{"net.yaml", "policy/v1beta1 PodDisruptionBudget", "web/a, web/b", "…", "v1.34.2", "1.25"} {
+	for _, s := range []string{"net.yaml", "policy/v1beta1 PodDisruptionBudget", "web/a, web/b", "…", "v1.34.2",
+		"1.25"} {
 		if !strings.Contains(text, s) {
 			t.Errorf("no %q in %s", s, text)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 )
 
-// What the new version does not serve is told before a node is touched, with the addon and the version to use.
+// What the new version does not serve is found before a node is touched, with the addon and the version to use.
 func TestVersionsThatAddonsUseAreServed(t *testing.T) {
 	object := func(api, kind string) []kubeapi.Object {
 		return []kubeapi.Object{{APIVersion: api, Kind: kind, Name: "web/a"}}
@@ -29,7 +29,8 @@ func TestVersionsThatAddonsUseAreServed(t *testing.T) {
 			[]string{"error addon.api-replaced"}},
 		"removed by this minor": {"v1.32.1", object("flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema"), nil, cpRole,
 			[]string{"error addon.api-replaced"}},
-		"by the next minor": {"v1.31.1", object("flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema"), nil, cpRole, nil},
+		"by the next minor": {"v1.31.1", object("flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema"), nil, cpRole,
+			nil},
 		"not there yet": {"v1.33.1", object("resource.k8s.io/v1", "ResourceClaim"), nil, cpRole,
 			[]string{"error addon.api-later"}},
 		"on demand": {"v1.34.2", object("resource.k8s.io/v1beta1", "ResourceClaim"), nil, cpRole,
@@ -38,7 +39,7 @@ func TestVersionsThatAddonsUseAreServed(t *testing.T) {
 			in.Cluster.ExtraArgs = []config.ExtraArgs{{Component: "kube-apiserver",
 				Args: map[string]string{"--runtime-config": "resource.k8s.io/v1beta1=true"}}}
 		}, cpRole, nil},
-		"of an upgrade that goes on": {"v1.34.2", object("policy/v1beta1", "PodDisruptionBudget"),
+		"of an upgrade that is continued": {"v1.34.2", object("policy/v1beta1", "PodDisruptionBudget"),
 			func(in *Input) { in.Upgrade = &Upgrading{Continues: true} }, cpRole,
 			[]string{"warning addon.api-replaced"}},
 		"for workers": {"v1.34.2", object("policy/v1beta1", "PodDisruptionBudget"), nil, workerRole, nil},
@@ -58,7 +59,8 @@ func TestVersionsThatAddonsUseAreServed(t *testing.T) {
 		}
 		m := nodestest.Manifest()
 		m.Kubernetes = c.version
-		found := onBundle(in, []Check{checkAddonAPIs()}, Source{Bundle: nodestest.Box{Is: m}, Roles: []bundle.Role{c.role}})
+		found := onBundle(in, []Check{checkAddonAPIs()}, Source{Bundle: nodestest.Box{Is: m},
+			Roles: []bundle.Role{c.role}})
 		if got := nodestest.Codes(found); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

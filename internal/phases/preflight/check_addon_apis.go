@@ -10,7 +10,7 @@ import (
 
 // checkAddonAPIs finds that manifests to apply use versions of the API that the bundle's Kubernetes does not serve: the
 // step that applies them would fail, on a cluster that has the new version already. What runtime-config of deploy.yaml
-// enables is served. Manifests that cannot be read are told of by other checks.
+// enables is served. Other checks name manifests that cannot be read.
 func checkAddonAPIs() Check {
 	return Check{
 		Name: "addon-apis", Needs: Served, // the codes are kubeapi's
