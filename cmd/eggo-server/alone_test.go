@@ -69,7 +69,8 @@ func TestTwoServersShareNoDirectory(t *testing.T) {
 	s := start(t, data, state)
 	for what, dirs := range map[string][2]string{"both": {data, state}, "the data directory": {data, t.TempDir()},
 		"the state directory": {t.TempDir(), state}} {
-		code, _, errs := command(t, "", "serve", "--listen", "127.0.0.1:0", "--data-dir", dirs[0], "--state-dir", dirs[1])
+		code, _, errs := command(t, "", "serve", "--listen", "127.0.0.1:0", "--data-dir", dirs[0],
+			"--state-dir", dirs[1])
 		if code != 11 || !strings.Contains(errs, "[server.running]") {
 			t.Errorf("%s: %d\n%s", what, code, errs)
 		}
@@ -85,14 +86,16 @@ func TestDirectoriesThatOthersWrite(t *testing.T) {
 		0o700: false} {
 		for n := range 2 {
 			dirs := []string{t.TempDir(), t.TempDir()}
-			if err := os.Chmod(dirs[n], mode&0o777|map[bool]os.FileMode{true: os.ModeSticky}[mode > 0o777]); err != nil {
+			sticky := map[bool]os.FileMode{true: os.ModeSticky}[mode > 0o777]
+			if err := os.Chmod(dirs[n], mode&0o777|sticky); err != nil {
 				t.Fatal(err)
 			}
 			if !refused {
 				start(t, dirs[0], dirs[1]).end()
 				continue
 			}
-			code, _, errs := command(t, "", "serve", "--listen", "127.0.0.1:0", "--data-dir", dirs[0], "--state-dir", dirs[1])
+			code, _, errs := command(t, "", "serve", "--listen", "127.0.0.1:0", "--data-dir", dirs[0],
+				"--state-dir", dirs[1])
 			if code != 2 || !strings.Contains(errs, "[server.open-directory]") ||
 				!strings.Contains(errs, "chmod 0700 "+dirs[n]) {
 				t.Errorf("%o: %d\n%s", mode, code, errs)

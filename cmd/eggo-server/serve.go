@@ -104,6 +104,14 @@ func (o serveOptions) checkBackups() error {
 	return nil
 }
 
+// check completes the options, and refuses those with which nothing is served.
+func (o *serveOptions) check() error {
+	if err := errors.Join(o.complete(), o.checkBackups(), o.checkAudit()); err != nil {
+		return err
+	}
+	return othersWrite(o.data, o.state)
+}
+
 // complete makes paths absolute, and says where bundles are if nothing else was said.
 func (o *serveOptions) complete() (err error) {
 	for _, dir := range []*string{&o.state, &o.data} {
@@ -117,10 +125,7 @@ func (o *serveOptions) complete() (err error) {
 
 // serve is the server, until ctx ends. Runs continue after it.
 func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
-	if err := errors.Join(o.complete(), o.checkBackups(), o.checkAudit()); err != nil {
-		return err
-	}
-	if err := othersWrite(o.data, o.state); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(env.Stderr, nil))

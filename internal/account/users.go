@@ -71,8 +71,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// mixed reports whether a name has letters of two alphabets that look alike, so that it can pass for another name: аdmin
-// with a Cyrillic а. Chinese, Japanese and Korean names may have Latin letters.
+// mixed reports whether a name has letters of two alphabets that look alike, so that it can pass for another name:
+// admin with a Cyrillic letter. Chinese, Japanese and Korean names may have Latin letters.
 func mixed(name string) bool {
 	seen := map[*unicode.RangeTable]bool{}
 	for _, r := range name {

@@ -181,7 +181,8 @@ func (o *own) ensure(now time.Time) error {
 	}
 	// One that begins later was made while the clock was ahead. A CA is kept, too, if the clock is behind for now.
 	later := cert != nil && now.Before(cert.Leaf.NotBefore) && !now.Before(ca.Leaf.NotBefore)
-	if cert != nil && !later && now.Before(cert.Leaf.NotAfter.Add(-renewal)) && cert.Leaf.CheckSignatureFrom(ca.Leaf) == nil &&
+	if cert != nil && !later && now.Before(cert.Leaf.NotAfter.Add(-renewal)) &&
+		cert.Leaf.CheckSignatureFrom(ca.Leaf) == nil &&
 		!slices.ContainsFunc(o.names, func(n string) bool { return cert.Leaf.VerifyHostname(n) != nil }) {
 		return nil
 	}

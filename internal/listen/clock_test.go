@@ -7,8 +7,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/listen"
 )
 
-// A certificate that was made while the clock was ahead is made again when it is right. A clock that is behind, as after
-// a start without a battery, replaces neither the CA, which clients trust, nor the certificate.
+// A certificate that was made while the clock was ahead is made again when it is right. A clock that is behind, as
+// after a start without a battery, replaces neither the CA, which clients trust, nor the certificate.
 func TestCertificatesAndAClockThatSteps(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	at := func(by time.Duration) func() time.Time { return func() time.Time { return now.Add(by) } }

@@ -59,8 +59,9 @@ type API struct {
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error) // nil: directly
 }
 
-// Importable refuses a kubeconfig that is not to be taken over. Besides what ReadKubeconfig refuses, that is a path in the
-// URL of the server: it would have other requests sent than those of Kubernetes. Clusters that have one already keep it.
+// Importable refuses a kubeconfig that is not to be taken over. Besides what ReadKubeconfig refuses, that is a path in
+// the URL of the server: it would have other requests sent than those of Kubernetes. Clusters that have one already
+// keep it.
 func Importable(text []byte) error {
 	api, err := ReadKubeconfig(text)
 	if err != nil {

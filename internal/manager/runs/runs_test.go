@@ -406,7 +406,8 @@ func TestAPathIsNotImported(t *testing.T) {
 		if _, err := ReadKubeconfig(text); err != nil {
 			t.Errorf("%q: %v", end, err)
 		}
-		if err := Importable(text); (err != nil) != refused || err != nil && event.AsFault(err).Code != "manager.kubeconfig" {
+		err := Importable(text)
+		if f := event.AsFault(err); (err != nil) != refused || err != nil && f.Code != "manager.kubeconfig" {
 			t.Errorf("%q: %v", end, err)
 		}
 	}
