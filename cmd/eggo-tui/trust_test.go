@@ -117,7 +117,6 @@ func TestTheWizardSaysWhoSigned(t *testing.T) {
 	file = filepath.Join(dir, filepath.Base(file))
 	state := filepath.Join(t.TempDir(), "state")
 	d := (&environment{Getenv: func(string) string { return "" }, State: state}).host().Draft()
-	defer d.Close()
 	last := func() (out draft.Bundle) {
 		d.Bundles(t.Context(), nil, func(b draft.Bundle) {
 			if filepath.Dir(b.Path) != dir {

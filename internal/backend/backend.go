@@ -7,6 +7,7 @@ package backend
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -166,8 +167,41 @@ type Asker interface {
 // Signer of a bundle that nobody has said anything about.
 type Signer struct{ Bundle, Name, Arch, Type, Fingerprint string }
 
-// HostKey of a node that is contacted for the first time.
-type HostKey struct{ Node, Addr, Type, Fingerprint string }
+// HostKey of a node that is contacted for the first time, or of a bastion.
+type HostKey struct {
+	Node, Addr, Type, Fingerprint string
+	Serves                        int // of a bastion: how many machines are reached through it
+}
+
+// GroupKeys gives each key once, those of bastions first, then in the order of the names, and the place there of each
+// key of the list. A bastion is asked about once, however many machines are behind it.
+func GroupKeys(list []HostKey) (groups []HostKey, of []int) {
+	type id struct{ addr, fingerprint string }
+	counts := map[id]int{}
+	for _, k := range list {
+		x := id{k.Addr, k.Fingerprint}
+		if counts[x]++; counts[x] == 1 {
+			groups = append(groups, k)
+		}
+	}
+	for i := range groups {
+		if g := &groups[i]; g.Serves > 0 {
+			g.Serves = max(g.Serves, counts[id{g.Addr, g.Fingerprint}])
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b HostKey) int {
+		if (a.Serves > 0) != (b.Serves > 0) {
+			return b.Serves - a.Serves
+		}
+		return byName(a.Node, b.Node)
+	})
+	for _, k := range list {
+		of = append(of, slices.IndexFunc(groups, func(g HostKey) bool {
+			return g.Addr == k.Addr && g.Fingerprint == k.Fingerprint
+		}))
+	}
+	return groups, of
+}
 
 // SameKey is at how many addresses the key is shown that is shown at most of them; 0 when each has its own.
 func SameKey(keys []HostKey) (most int) {

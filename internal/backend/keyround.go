@@ -2,7 +2,6 @@ package backend
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -93,14 +92,14 @@ func (r *KeyRound) answer(ctx context.Context) {
 	if len(list) == 0 {
 		return
 	}
-	slices.SortStableFunc(list, func(a, b keyQuestion) int { return byName(a.key.Node, b.key.Node) })
 	var keys []HostKey
 	for _, k := range list {
 		keys = append(keys, k.key)
 	}
-	trusted, err := r.Ask(ctx, keys)
+	groups, of := GroupKeys(keys)
+	trusted, err := r.Ask(ctx, groups)
 	for i, k := range list {
-		k.answer <- keyAnswer{i < len(trusted) && trusted[i] && err == nil, err}
+		k.answer <- keyAnswer{of[i] < len(trusted) && trusted[of[i]] && err == nil, err}
 	}
 }
 

@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -25,7 +26,8 @@ func TestKeysOfAllNodesAreOneQuestion(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			trusted[i], _ = r.HostKey(t.Context(), HostKey{Node: fmt.Sprintf("n%d", i+1)})
+			trusted[i], _ = r.HostKey(t.Context(), HostKey{Node: fmt.Sprintf("n%d", i+1),
+				Addr: fmt.Sprintf("192.0.2.%d:22", i+1)})
 			r.Met(t.Context())
 		})
 	}
@@ -38,5 +40,37 @@ func TestKeysOfAllNodesAreOneQuestion(t *testing.T) {
 		if yes != (i != 6) {
 			t.Errorf("n%d: %v", i+1, yes)
 		}
+	}
+}
+
+// A bastion that each of many nodes has for itself is one key of one question, before those of the nodes, and its
+// answer is that of all.
+func TestABastionIsAskedAboutOnce(t *testing.T) {
+	t.Parallel()
+	bastion := HostKey{Node: "gate", Addr: "192.0.2.200:22", Fingerprint: "SHA256:g", Serves: 1}
+	list := []HostKey{{Node: "n10", Addr: "192.0.2.10:22"}, bastion, {Node: "n2", Addr: "192.0.2.2:22"}, bastion,
+		bastion}
+	groups, of := GroupKeys(list)
+	want := []HostKey{{Node: "gate", Addr: "192.0.2.200:22", Fingerprint: "SHA256:g", Serves: 3}, list[2], list[0]}
+	if !slices.Equal(groups, want) || !slices.Equal(of, []int{2, 0, 1, 0, 0}) {
+		t.Errorf("%v %v", groups, of)
+	}
+	asked := 0
+	r := &KeyRound{Ask: func(_ context.Context, keys []HostKey) ([]bool, error) {
+		asked += len(keys)
+		return []bool{true}, nil
+	}}
+	r.Expect(40)
+	var all sync.WaitGroup
+	for range 40 {
+		all.Go(func() {
+			if yes, err := r.HostKey(t.Context(), bastion); !yes || err != nil {
+				t.Error(yes, err)
+			}
+		})
+	}
+	all.Wait()
+	if asked != 1 {
+		t.Errorf("%d keys were asked about", asked)
 	}
 }

@@ -81,8 +81,7 @@ func TestTheWizardReadsABundleOnce(t *testing.T) {
 	if yes, reads := proven(d, one); !yes || reads == 0 || !bundle.Finished(one, staged) {
 		t.Errorf("proven %v with %d looks, unpacked %v", yes, reads, bundle.Finished(one, staged))
 	}
-	again := d.h.newDraft() // another wizard
-	defer again.close()
+	again := d.h.newDraft(d.kept) // another wizard
 	if yes, reads := proven(again, one); !yes || reads > 0 {
 		t.Errorf("unpacked already: proven %v with %d looks", yes, reads)
 	}

@@ -3,7 +3,6 @@ package controlhost
 import (
 	"cmp"
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/staging"
-	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/remote"
 )
@@ -46,25 +44,12 @@ func (d *draftServices) probe(ctx context.Context, of config.Draft, m config.Mac
 		fail(err)
 		return
 	}
-	dir, err := d.own()
-	if err != nil {
-		fail(err)
-		return
-	}
-	known := cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.h.Root, of.Get("cluster-id"), "known_hosts"))
-	if data, e := os.ReadFile(known); e == nil {
-		d.mu.Lock()
-		err = store.AddLines(filepath.Join(dir, "known_hosts"), data)
-		d.mu.Unlock()
-	}
-	if err != nil {
-		fail(err)
-		return
-	}
 	deps := d.deps
 	deps.Asker = probeAsker{deps.Asker, d.asksOf(m, tell)}
 	found, err := operation.Probe(ctx, operation.ProbeRequest{
-		Cluster: c, Node: n, KnownHosts: filepath.Join(dir, "known_hosts"), HostKeys: cmp.Or(c.Eggo.HostKeys, "ask"),
+		Cluster: c, Node: n, KnownHosts: d.kept.KnownHosts(), HostKeys: cmp.Or(c.Eggo.HostKeys, "ask"),
+		AlsoKnown: cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.h.Root, of.Get("cluster-id"), "known_hosts")),
+		Serves:    behind(c, n.Name, of.Machines),
 	}, deps, func(s operation.ProbeStage) {
 		tell(draft.Probe{Machine: m, Stage: map[operation.ProbeStage]draft.Stage{
 			operation.ProbeConnected: draft.LogIn, operation.ProbeInspecting: draft.Inspecting,
@@ -75,6 +60,19 @@ func (d *draftServices) probe(ctx context.Context, of config.Draft, m config.Mac
 		return
 	}
 	tell(seenLook(m, found.Machine, found.Facts, found.Findings))
+}
+
+// behind is how many machines of a draft are reached through the same bastions as one of them.
+func behind(c *config.Cluster, name string, list []config.Machine) (count int) {
+	if c.LoginOf(name).OwnBastions {
+		return 1
+	}
+	for _, m := range list {
+		if !c.LoginOf(m.Name).OwnBastions {
+			count++
+		}
+	}
+	return count
 }
 
 // probeAsker asks about host keys where the machine that is probed is shown.
@@ -88,21 +86,32 @@ func (a probeAsker) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool
 	return a.ask(ctx, q)
 }
 
-// asksOf hands the question about a host key to the screen and waits for the person; others are looked at meanwhile.
+// asksOf hands the question about a host key to the screen and waits for the answer; others are probed meanwhile. The
+// key of a bastion that was accepted for one machine is not asked about again for the next.
 func (d *draftServices) asksOf(m config.Machine, tell func(draft.Probe)) func(context.Context,
 	remote.HostKeyQuestion) (bool, error) {
 	return func(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
+		id := q.Addr + " " + q.Fingerprint
+		d.mu.Lock()
+		known := d.trusted[id]
+		d.mu.Unlock()
+		if known {
+			return true, nil
+		}
 		answer := make(chan bool, 1)
 		var once sync.Once
-		tell(draft.Probe{Machine: m, Stage: draft.Asking,
-			Key: &draft.KeyQuestion{Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint, Answer: func(trust bool) {
-				once.Do(func() { answer <- trust })
-			}}})
+		tell(draft.Probe{Machine: m, Stage: draft.Asking, Key: &draft.KeyQuestion{
+			Node: q.Node, Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint, Serves: q.Serves,
+			Answer: func(trust bool) { once.Do(func() { answer <- trust }) },
+		}})
 		<-d.turn
 		defer func() { d.turn <- struct{}{} }()
 		select {
 		case yes := <-answer:
 			if yes {
+				d.mu.Lock()
+				d.trusted[id] = true
+				d.mu.Unlock()
 				tell(draft.Probe{Machine: m, Stage: draft.LogIn})
 			}
 			return yes, nil

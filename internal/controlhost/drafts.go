@@ -1,11 +1,11 @@
 package controlhost
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -33,30 +33,32 @@ type draftServices struct {
 	deps   operation.Deps // of operations with drafts: nobody is asked for what was not typed
 	search *staging.Search
 
-	mu   sync.Mutex
-	dir  string        // for what is known until the draft is a cluster; removed by close
-	turn chan struct{} // holds one for each machine that is probed
+	mu      sync.Mutex
+	trusted map[string]bool // host keys that were accepted, by address and fingerprint
+	turn    chan struct{}   // holds one for each machine that is probed
 }
 
 // probesAtOnce is how many machines are looked at side by side.
 const probesAtOnce = 16
 
-func (h *Host) newDraft() *draftServices {
-	return &draftServices{
-		h: h, kept: h.store().Draft(), search: staging.NewSearch(h.Root), turn: make(chan struct{}, probesAtOnce),
-		deps: h.Deps(),
+func (h *Host) newDraft(kept *store.Draft) *draftServices {
+	d := &draftServices{
+		h: h, kept: kept, search: staging.NewSearch(h.Root), turn: make(chan struct{}, probesAtOnce), deps: h.Deps(),
+		trusted: map[string]bool{},
 	}
+	d.deps.KnownHosts = []string{kept.KnownHosts()}
+	return d
 }
 
 // Draft are the services of the draft of a new cluster.
-func (h *Host) Draft() draft.Services { return h.newDraft().services() }
+func (h *Host) Draft() draft.Services { return h.newDraft(h.store().Draft()).services() }
 
 // services are those of the draft of a new cluster.
 func (d *draftServices) services() draft.Services {
 	return draft.Services{
 		Load: d.load, Save: d.save, Forget: d.forget, Path: d.path, Read: d.read, KnownHosts: d.knownHosts,
 		File: d.file, Keys: d.keys, KeyFile: d.keyFile, Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight,
-		Plan: d.plan, Write: d.write, Close: d.close, Lookup: LookUp, Past: d.past,
+		Plan: d.plan, Write: d.write, Lookup: LookUp, Past: d.past,
 		Start: func(file string, _ config.Draft) backend.Start {
 			return backend.Start{Request: request.Deploy{Common: request.OfFile(d.path(file))}}
 		},
@@ -68,30 +70,6 @@ func LookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-}
-
-// close removes what was known for the time of the draft.
-func (d *draftServices) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.dir != "" {
-		os.RemoveAll(d.dir)
-		d.dir = ""
-	}
-}
-
-// own is the directory of the draft.
-func (d *draftServices) own() (string, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.dir == "" {
-		dir, err := os.MkdirTemp("", "eggo-") // 0700
-		if err != nil {
-			return "", event.NewFault(event.ClassFailed, "state.write", err)
-		}
-		d.dir = dir
-	}
-	return d.dir, nil
 }
 
 func (d *draftServices) load() (draft.Saved, bool) {
@@ -148,7 +126,8 @@ func (d *draftServices) read(path string) ([]byte, error) {
 func (d *draftServices) keyFile(path string) *event.Fault {
 	if err := remote.CheckKey(d.path(path)); err != nil {
 		f := *event.AsFault(err)
-		f.Args = map[string]string{"file": path}
+		f.Args = maps.Clone(f.Args)
+		f.Args["file"] = path
 		return &f
 	}
 	return nil
@@ -194,22 +173,19 @@ func (d *draftServices) write(path string, of config.Draft, p *i18n.Printer) err
 		undo()
 		return event.NewFault(event.ClassFailed, "template.write", err, "file", path)
 	}
-	return d.trustIn(of.Get("cluster-id"))
+	return d.trustIn(of.Get("cluster-id"), of)
 }
 
-// trustIn gives the cluster the host keys that the user has trusted meanwhile.
-func (d *draftServices) trustIn(cluster string) error {
-	d.mu.Lock()
-	dir := d.dir
-	d.mu.Unlock()
-	if dir == "" {
-		return nil
+// trustIn gives the cluster the host keys that the user has accepted meanwhile, where the next command reads them.
+func (d *draftServices) trustIn(cluster string, of config.Draft) error {
+	named := of.Get("eggo.known-hosts")
+	if named != "" {
+		named = d.path(named)
 	}
-	return store.Dir{Root: d.h.Root}.Trust(cluster, filepath.Join(dir, "known_hosts"))
+	return store.Dir{Root: d.h.Root}.Trust(cluster, named, d.kept.KnownHosts())
 }
 
-// request is what read-only operations with a draft are asked for: its secrets are those that were typed, its host keys
-// those that are known to the cluster and to the draft.
+// request is what read-only operations with a draft are asked for: its secrets are those that were typed.
 func (d *draftServices) request(of config.Draft, file string) (request.Common, error) {
 	name := d.path(file)
 	c, problems, err := of.Cluster(name)
@@ -224,35 +200,8 @@ func (d *draftServices) request(of config.Draft, file string) (request.Common, e
 			return request.Common{}, p.Fault()
 		}
 	}
-	if c.Eggo.KnownHosts, err = d.knownTo(c); err != nil {
-		return request.Common{}, event.NewFault(event.ClassFailed, "state.read", err)
-	}
 	return request.Common{
 		Source:   request.Source{File: name, Text: of.YAML(), Parsed: c},
 		HostKeys: "strict",
 	}, nil
-}
-
-// knownTo writes a file with the host keys that a cluster and the draft know.
-func (d *draftServices) knownTo(c *config.Cluster) (string, error) {
-	own, err := d.own()
-	if err != nil {
-		return "", err
-	}
-	f, err := os.CreateTemp(own, "known_hosts-")
-	if err != nil {
-		return "", err
-	}
-	err = f.Close()
-	kept := cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.h.Root, c.Name, "known_hosts"))
-	for _, from := range []string{kept, filepath.Join(own, "known_hosts")} {
-		data, e := os.ReadFile(from)
-		if e == nil {
-			e = store.AddLines(f.Name(), data)
-		}
-		if !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, e)
-		}
-	}
-	return f.Name(), err
 }

@@ -26,9 +26,8 @@ import (
 func testServices(t *testing.T) *draftServices {
 	t.Helper()
 	home := t.TempDir()
-	d := testHost(t, filepath.Join(home, "state"), map[string]string{"HOME": home}).newDraft()
-	t.Cleanup(d.close)
-	return d
+	h := testHost(t, filepath.Join(home, "state"), map[string]string{"HOME": home})
+	return h.newDraft(h.store().Draft())
 }
 
 // inspect runs a probe to its end and answers what it asks.
@@ -257,12 +256,8 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 func TestAListThatCannotBeWrittenTrustsNobody(t *testing.T) {
 	d, dir := testServices(t), t.TempDir()
 	c := backend.Cluster{Name: "prod", File: filepath.Join(dir, "deploy.yaml")}
-	own, err := d.own()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = errors.Join(os.Mkdir(filepath.Join(dir, "join.yaml"), 0o700),
-		os.WriteFile(filepath.Join(own, "known_hosts"), []byte("192.0.2.1 ssh-ed25519 AAAA\n"), 0o600))
+	err := errors.Join(os.Mkdir(filepath.Join(dir, "join.yaml"), 0o700), os.MkdirAll(d.h.Root, 0o700),
+		os.WriteFile(d.kept.KnownHosts(), []byte("192.0.2.1 ssh-ed25519 AAAA\n"), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,7 @@ func (h *Host) Joining(c backend.Cluster) (config.Draft, draft.Services, error) 
 	if i := slices.IndexFunc(problems, func(p config.Problem) bool { return p.Severity == event.Error }); i >= 0 {
 		return config.Draft{}, draft.Services{}, problems[i].Fault()
 	}
-	w := h.newDraft()
-	w.kept = h.store().JoinDraft(c.Name)
+	w := h.newDraft(h.store().JoinDraft(c.Name))
 	return cluster, w.joinServices(c, cluster), nil
 }
 
@@ -46,7 +45,7 @@ func (d *draftServices) joinServices(c backend.Cluster, cluster config.Draft) dr
 		if err := store.WriteList(list, fresh(of)); err != nil {
 			return err
 		}
-		return d.trustIn(c.Name)
+		return d.trustIn(c.Name, cluster)
 	}
 	svc.Start = func(_ string, of config.Draft) backend.Start {
 		return backend.Start{Request: joinOf(c.Name, list, fresh(of))}

@@ -52,8 +52,6 @@ type Services struct {
 	Write func(path string, d config.Draft, p *i18n.Printer) error
 	// Start is the run that installs what was written to the file, or lets the new machines join.
 	Start func(file string, d config.Draft) backend.Start
-	// Close gives back what was held for the draft.
-	Close func()
 }
 
 // Saved is what is kept of a draft that was left: offered again when one is begun.
@@ -116,10 +114,21 @@ func (p *Probe) Errors() int {
 	return n
 }
 
-// KeyQuestion is about a host key that nobody has seen before.
+// KeyQuestion is about an unknown host key: that of the machine, or of a bastion on the way to it.
 type KeyQuestion struct {
-	Addr, Type, Fingerprint string
-	Answer                  func(trust bool)
+	Node, Addr, Type, Fingerprint string
+	Serves                        int // of a bastion: how many machines are reached through it; else 0
+	Answer                        func(trust bool)
+}
+
+// HostKey is the key that is asked about. A bastion has no name but its address.
+func (p *Probe) HostKey() backend.HostKey {
+	k := backend.HostKey{Node: p.Machine.Name, Addr: p.Key.Addr, Type: p.Key.Type, Fingerprint: p.Key.Fingerprint,
+		Serves: p.Key.Serves}
+	if k.Serves > 0 {
+		k.Node = p.Key.Node
+	}
+	return k
 }
 
 // The words for probes that fail, in the order in which they are counted.

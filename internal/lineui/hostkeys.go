@@ -86,7 +86,12 @@ func (k *KeyTable) show(ctx context.Context) (stop bool, err error) {
 		if k.checks[i] != backend.KeyUnlisted {
 			check = k.t("ask.key-check." + string(k.checks[i]))
 		}
-		rows = append(rows, []string{fmt.Sprintf("%2d", i+1), event.Clean(x.Node), event.Clean(x.Addr),
+		name := event.Clean(x.Node)
+		if x.Serves > 0 {
+			name = k.t("ask.keys.bastion")
+			check = strings.TrimSpace(k.t("ask.keys.serves", "count", strconv.Itoa(x.Serves)) + " " + check)
+		}
+		rows = append(rows, []string{fmt.Sprintf("%2d", i+1), name, event.Clean(x.Addr),
 			event.Clean(x.Type), event.Clean(x.Fingerprint), check})
 	}
 	lines := document.Columns(rows)

@@ -58,7 +58,6 @@ func (f *files) draft() draft.Services {
 		},
 		Write: func(path string, d config.Draft, _ *i18n.Printer) error { f.written[path] = d; return nil },
 		Start: func(string, config.Draft) backend.Start { return backend.Start{} },
-		Close: func() {},
 	}
 }
 

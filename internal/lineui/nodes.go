@@ -283,13 +283,13 @@ func (w *wizard) tellNews(ctx context.Context) error {
 	w.asking = nil
 	var keys []backend.HostKey
 	for _, l := range list {
-		keys = append(keys, backend.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type,
-			Fingerprint: l.Key.Fingerprint})
+		keys = append(keys, l.HostKey())
 	}
-	trusted, err := w.HostKeys(ctx, keys, w.svc.KnownHosts)
+	groups, of := backend.GroupKeys(keys)
+	trusted, err := w.HostKeys(ctx, groups, w.svc.KnownHosts)
 	for i, l := range list {
 		w.looked[lookID(l.Machine)] = draft.Probe{Machine: l.Machine, Stage: draft.LogIn}
-		l.Key.Answer(i < len(trusted) && trusted[i])
+		l.Key.Answer(of[i] < len(trusted) && trusted[of[i]])
 	}
 	if err != nil {
 		return err

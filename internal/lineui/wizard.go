@@ -107,7 +107,6 @@ func newCluster(ctx context.Context, m *menu, built ...string) error {
 
 // run leads through the steps, from the one with that ID.
 func (w *wizard) run(ctx context.Context, first string) error {
-	defer w.svc.Close()
 	var stop context.CancelFunc
 	w.probes, stop = context.WithCancel(ctx)
 	defer func() { stop(); w.looking.Wait() }()

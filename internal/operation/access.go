@@ -175,9 +175,10 @@ func (p *prepared) access(policy remote.Policy) Access {
 	return Access{
 		Cluster: p.cluster, HostKeys: policy, Asker: p.deps.Asker, Accepted: p.request.Base().Accepted,
 		KnownHosts: func() string {
-			return cmp.Or(p.cluster.Eggo.KnownHosts, filepath.Join(p.files.Dir(), "known_hosts"))
+			return cmp.Or(p.known, p.cluster.Eggo.KnownHosts, filepath.Join(p.files.Dir(), "known_hosts"))
 		},
-		Emit:  func(e event.Event) { _ = p.emit(e) },
-		Added: func(ctx context.Context) error { return p.files.Persist(ctx, phases.KeptKnownHosts) },
+		AlsoKnown: func() []string { return p.also },
+		Emit:      func(e event.Event) { _ = p.emit(e) },
+		Added:     func(ctx context.Context) error { return p.files.Persist(ctx, phases.KeptKnownHosts) },
 	}
 }

@@ -41,6 +41,8 @@ type Deps struct {
 	Problems func(file string, p config.Problems)
 	// Opened is called when the run has its directory and has done nothing; an error ends it. nil: nothing.
 	Opened func(Run) error
+	// KnownHosts are files of host keys that inspections read beside the cluster's: those of a draft.
+	KnownHosts []string
 }
 
 // Store has the clusters of a control host.
@@ -109,10 +111,14 @@ type Access struct {
 	Cluster *config.Cluster
 	// KnownHosts is asked for the file of host keys when the first node is dialled.
 	KnownHosts func() string
-	HostKeys   remote.Policy
-	Accepted   map[string][]string // host keys that the request accepts
-	Asker      Asker               // nil: nobody is there
-	Emit       func(event.Event)
+	// AlsoKnown are files of host keys that are only read; nil: there are none. The first is the one that the next
+	// command reads, if that is not the file of KnownHosts.
+	AlsoKnown func() []string
+	HostKeys  remote.Policy
+	Accepted  map[string][]string // host keys that the request accepts
+	Serves    int                 // how many nodes are behind a bastion that all share; 0: those of Cluster
+	Asker     Asker               // nil: nobody is there
+	Emit      func(event.Event)
 	// Added is called when the key of a host was accepted and is in the file, before the connection is used; nil:
 	// nothing.
 	Added func(ctx context.Context) error

@@ -102,6 +102,7 @@ func readOver(ctx context.Context, q request.ImportRead, d Deps) (*prepared, con
 	if p.files, err = d.Store.Copy(ctx, q.Cluster); err != nil {
 		return nil, first, err
 	}
+	p.also = []string{filepath.Join(p.files.Journal().Path(), "known_hosts")}
 	if err := p.reach(ctx); err != nil {
 		p.close()
 		return nil, first, err

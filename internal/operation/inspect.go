@@ -1,11 +1,9 @@
 package operation
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/remote"
 )
 
 // inspection is a request of which nothing comes: no lock is taken, here or on the nodes, no run is logged, and what is
@@ -53,23 +52,20 @@ func (p *prepared) copyFiles(ctx context.Context) (err error) {
 	if err := p.loadOwn(p.files); err != nil {
 		return err
 	}
-	known := p.cluster.Eggo.KnownHosts
-	if known == "" {
-		return nil
+	return p.inspectKeys()
+}
+
+// inspectKeys chooses the files of host keys: that of the next command itself, not a copy, so that messages name it. A
+// key that a user accepts is kept there; one that is accepted unseen, or by a request, is used this time only.
+func (p *prepared) inspectKeys() error {
+	policy, err := p.policy()
+	known := cmp.Or(p.cluster.Eggo.KnownHosts, filepath.Join(p.files.Journal().Path(), "known_hosts"))
+	p.known, p.also = known, nil
+	if policy != remote.Ask {
+		p.known, p.also = filepath.Join(p.files.Dir(), "accepted_hosts"), []string{known}
 	}
-	// A host key that is accepted now is so for this time.
-	p.cluster.Eggo.KnownHosts = ""
-	text, err := os.ReadFile(known)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(p.files.Dir(), "known_hosts"), text, 0o600)
-	}
-	if err != nil {
-		return event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", known)
-	}
-	return nil
+	p.also = append(p.also, p.deps.KnownHosts...)
+	return err
 }
 
 // run runs a plan that changes nothing.

@@ -29,6 +29,8 @@ type prepared struct {
 	files   Files      // when they are open
 	bus     *event.Bus // likewise
 	holder  string     // of the nodes' locks; "" is nobody: nothing is changed
+	known   string     // file of host keys; "": that of the cluster
+	also    []string   // files of host keys that are only read
 	kept    bool       // preflight has passed: nodes may have been changed
 	limit   []string   // nodes that the work is kept to; none: all
 	// logins are those of nodes that join, by name, where they are not the cluster's.

@@ -14,7 +14,9 @@ type ProbeRequest struct {
 	Cluster    *config.Cluster // has the logins
 	Node       config.Node
 	KnownHosts string // file of host keys, where one that is accepted now is added
+	AlsoKnown  string // file of host keys that is only read; "": none
 	HostKeys   string // ask, strict, accept-new
+	Serves     int    // how many nodes are reached through its bastion, as far as a question says it
 }
 
 // ProbeStage is how far a probe is.
@@ -52,7 +54,13 @@ func Probe(ctx context.Context, q ProbeRequest, d Deps, report func(ProbeStage))
 	alone.Nodes = []config.Node{q.Node} // many are probed side by side, and each takes room for its own connection
 	conns, err := d.Dialer.Connections(Access{
 		Cluster: &alone, HostKeys: policy, Asker: d.Asker, Emit: func(e event.Event) { _ = emit(e) },
-		KnownHosts: func() string { return q.KnownHosts },
+		KnownHosts: func() string { return q.KnownHosts }, Serves: q.Serves,
+		AlsoKnown: func() []string {
+			if q.AlsoKnown == "" {
+				return nil
+			}
+			return []string{q.AlsoKnown}
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -172,7 +172,7 @@ func (p *prepared) logIn(ctx context.Context, progress Progress) error {
 // answersMissing says whether a login failed for an answer that somebody could give.
 func answersMissing(f *event.Fault) bool {
 	return strings.HasPrefix(f.Code, "ssh.hostkey") && f.Code != "ssh.hostkey-changed" ||
-		strings.HasPrefix(f.Code, "ssh.key-file") || f.Code == "ssh.no-credentials"
+		strings.HasPrefix(f.Code, "ssh.key-") || f.Code == "ssh.no-credentials"
 }
 
 // Scope is what a request is about, for who has to confirm it.

@@ -154,10 +154,14 @@ func CheckKey(file string) error {
 		err = errors.New("not a file")
 	}
 	if err == nil {
-		files := keyFiles{ask: func(context.Context, string) (string, error) { return "", errLocked }, legacy: true}
+		l := &login{close: func() {}}
+		held, _ := l.openAgent(context.Background(), true) // an agent that cannot be used holds no key
+		files := keyFiles{ask: func(context.Context, string) (string, error) { return "", errLocked }, held: held,
+			legacy: true}
 		_, err = files.read(context.Background(), file)
+		l.close()
 	}
-	if err == nil || errors.Is(err, errLocked) || errors.Is(err, errPublic) {
+	if err == nil || errors.Is(err, errLocked) {
 		return nil
 	}
 	if f := (*event.Fault)(nil); errors.As(err, &f) {
@@ -166,10 +170,7 @@ func CheckKey(file string) error {
 	return refused("ssh.key-file", err, "file", file)
 }
 
-var (
-	errLocked = errors.New("the key is encrypted")
-	errPublic = errors.New("it is a public key, and the agent does not have the private one")
-)
+var errLocked = errors.New("the key is encrypted")
 
 // keyFiles reads keys from files.
 type keyFiles struct {
@@ -182,6 +183,9 @@ type keyFiles struct {
 // needs no passphrase; of such a one the file may be the public half.
 func (k keyFiles) read(ctx context.Context, file string) ([]offer, error) {
 	s, err := k.signer(ctx, file)
+	if f := (*event.Fault)(nil); errors.As(err, &f) && strings.HasPrefix(f.Code, "ssh.key-") {
+		return nil, err
+	}
 	if err != nil {
 		return nil, refused("ssh.key-file", err, "file", file)
 	}
@@ -230,11 +234,15 @@ func (k keyFiles) signer(ctx context.Context, file string) (ssh.MultiAlgorithmSi
 	if err != nil {
 		return nil, err
 	}
+	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	if pub, _, _, _, err := ssh.ParseAuthorizedKey(raw); err == nil {
 		if s := heldBy(k.held, pub); s != nil {
 			return s, nil
 		}
-		return nil, errPublic
+		return nil, refused("ssh.key-public", nil, "file", file)
+	}
+	if f := foreignKey(raw, file); f != nil {
+		return nil, f
 	}
 	s, err := ssh.ParsePrivateKey(raw)
 	var missing *ssh.PassphraseMissingError

@@ -30,7 +30,13 @@ func NewBastion(t Target, o Options) *Bastion {
 	if t.Port == 0 {
 		t.Port = 22
 	}
-	o.Emit = nil // a bastion is no node of the run: its states are told as the nodes' faults
+	if emit := o.Emit; emit != nil {
+		o.Emit = func(e event.Event) { // a bastion is no node of the run: its states are reported as the nodes' faults
+			if n, is := e.(event.Notice); is && n.Host == "" {
+				emit(e)
+			}
+		}
+	}
 	o.fill()
 	return &Bastion{host: &Host{target: t, opt: o, dialing: make(chan struct{}, 1)},
 		turns: make(chan struct{}, bastionDials)}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -30,7 +29,7 @@ func CompareKeys(file string, keys []HostKeyQuestion) ([]KeyMatch, error) {
 	if err != nil {
 		return nil, fail(err)
 	}
-	db, err := knownhosts.NewDB(file)
+	db, err := parseKnown(file)
 	if err != nil {
 		return nil, fail(err)
 	}
@@ -59,7 +58,8 @@ func revoked(data []byte) map[string]bool {
 	in := bufio.NewScanner(bytes.NewReader(data))
 	in.Buffer(nil, len(data)+1)
 	for in.Scan() {
-		if words := strings.Fields(in.Text()); len(words) >= 4 && words[0] == "@revoked" {
+		if words := strings.Fields(in.Text()); len(words) >= 4 && words[0] == "@revoked" &&
+			parsable(in.Bytes()) {
 			if k, _, _, _, err := ssh.ParseAuthorizedKey([]byte(strings.Join(words[2:], " "))); err == nil {
 				out[ssh.FingerprintSHA256(k)] = true
 			}

@@ -26,16 +26,25 @@ func (*unknownKey) Error() string { return "the host key is not known" }
 
 // hostKeys is a known_hosts file and the policy for what is not in it.
 type hostKeys struct {
-	file   string
+	file   string // that the next command reads
 	known  *knownFile
 	policy Policy
 	accept map[string][]string // Options.Accepted
 	tell   func()              // says that the lock of the file is waited for
+	warn   func(lines []string)
+	serves int // Target.Serves
 }
 
 func newHostKeys(ctx context.Context, t Target, o *Options) *hostKeys {
-	h := &hostKeys{file: o.KnownHosts, known: o.Shared.known(o.KnownHosts), policy: o.HostKeys,
-		accept: o.Accepted}
+	h := &hostKeys{file: o.KnownHosts, known: o.Shared.known(o.KnownHosts, o.AlsoKnown), policy: o.HostKeys,
+		accept: o.Accepted, serves: t.Serves}
+	if len(o.AlsoKnown) > 0 {
+		h.file = o.AlsoKnown[0]
+	}
+	h.warn = func(lines []string) {
+		o.Emit(event.Notice{Step: o.Step(ctx), Text: event.M("notice.known-hosts-skipped", "count",
+			strconv.Itoa(len(lines)), "lines", strings.Join(lines, ", "))})
+	}
 	h.tell = func() {
 		o.Emit(event.Notice{Host: t.Name, Step: o.Step(ctx),
 			Text: event.M("notice.known-hosts-locked", "file", h.lockFile())})
@@ -43,7 +52,7 @@ func newHostKeys(ctx context.Context, t Target, o *Options) *hostKeys {
 	return h
 }
 
-func (h *hostKeys) lockFile() string { return h.file + ".lock" }
+func (h *hostKeys) lockFile() string { return h.known.path + ".lock" }
 
 // load returns the callback and the algorithms of the keys that are known for addr. Only these are asked for if there
 // are any: a node that is known by its ed25519 key alone may show another one and look like an impostor.
@@ -51,6 +60,9 @@ func (h *hostKeys) load(ctx context.Context, addr string) (ssh.HostKeyCallback, 
 	algorithms, err := h.known.algorithms(addr)
 	if err != nil {
 		return nil, nil, event.NewFault(event.ClassUsage, "ssh.known-hosts", err, "file", h.file)
+	}
+	if lines := h.known.skipped(); len(lines) > 0 {
+		h.warn(lines)
 	}
 	if len(algorithms) == 0 {
 		algorithms = h.acceptedAlgorithms(addr)
@@ -74,7 +86,7 @@ func (h *hostKeys) decide(ctx context.Context, err error, addr string, key ssh.P
 		var ke *xknown.KeyError
 		errors.As(err, &ke)
 		var want, lines []string
-		for _, k := range ke.Want {
+		for _, k := range h.lasting(ke.Want) {
 			want = append(want, k.Key.Type()+" "+ssh.FingerprintSHA256(k.Key))
 			lines = append(lines, k.Filename+":"+strconv.Itoa(k.Line))
 		}
@@ -91,6 +103,15 @@ func (h *hostKeys) decide(ctx context.Context, err error, addr string, key ssh.P
 		return &unknownKey{addr: addr, key: key}
 	}
 	return h.unknown(addr, key)
+}
+
+// lasting are the keys of files that the next command reads, if there are any.
+func (h *hostKeys) lasting(keys []xknown.KnownKey) []xknown.KnownKey {
+	out := slices.DeleteFunc(slices.Clone(keys), func(k xknown.KnownKey) bool { return k.Filename == h.known.path })
+	if h.file == h.known.path || len(out) == 0 {
+		return keys
+	}
+	return out
 }
 
 func (h *hostKeys) unknown(addr string, key ssh.PublicKey) *event.Fault {
@@ -131,7 +152,7 @@ func (h *hostKeys) add(ctx context.Context, addr string, key ssh.PublicKey) erro
 	case errors.Is(err, errHeld):
 		return failed("ssh.known-hosts-locked", true, nil, "file", h.lockFile(), "limit", h.known.limit.String())
 	case err != nil:
-		return event.NewFault(event.ClassFailed, "ssh.known-hosts", err, "file", h.file)
+		return event.NewFault(event.ClassFailed, "ssh.known-hosts", err, "file", h.known.path)
 	}
 	return nil
 }

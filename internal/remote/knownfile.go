@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,11 +30,13 @@ const (
 // errHeld says that the lock of the file was not to be had.
 var errHeld = errors.New("another process holds the lock of the file")
 
-// knownFile is a known_hosts file as the connections of one run see it: it is parsed again only when somebody else
-// changed it, and the keys that come together are written together. It is safe for concurrent use.
+// knownFile is a known_hosts file, and others that are read beside it, as the connections of one run see them: they are
+// parsed again only when another process changed one, and the keys that come together are written together. It is safe
+// for concurrent use.
 type knownFile struct {
-	path  string
-	parse func(files ...string) (*knownhosts.HostKeyDB, error)
+	path  string   // where keys are added
+	also  []string // that are only read
+	parse func(files ...string) (*knownDB, error)
 	write func(path string, data []byte) error
 	soon  time.Duration // until it is said that the lock is waited for
 	limit time.Duration // of that wait
@@ -40,8 +44,9 @@ type knownFile struct {
 	adds, safe atomic.Int64 // keys that are in the file since, and how many of them Options.Added knows of
 
 	mu      sync.Mutex
-	db      *knownhosts.HostKeyDB
-	seen    fs.FileInfo                // the file that db was parsed from, or that we wrote since; nil: there was none
+	db      *knownDB
+	seen    []fs.FileInfo              // the files that db was parsed from, or that we wrote since; nil: there was none
+	warned  bool                       // that lines are skipped
 	added   map[string][]ssh.PublicKey // by address: in the file and not in db, for we wrote them
 	waiting []*newKey
 	writing bool
@@ -56,34 +61,42 @@ type newKey struct {
 	done chan error
 }
 
-func newKnownFile(path string) *knownFile {
-	return &knownFile{path: path, parse: knownhosts.NewDB, soon: fileSoon, limit: fileLimit,
+func newKnownFile(path string, also ...string) *knownFile {
+	return &knownFile{path: path, also: also, parse: parseKnown, soon: fileSoon, limit: fileLimit,
 		write: func(p string, data []byte) error { return renameio.WriteFile(p, data, 0o600) }}
 }
 
-// known is the run's view of a known_hosts file.
-func (s *Shared) known(path string) *knownFile {
+// known is the run's view of a known_hosts file and those that are read beside it.
+func (s *Shared) known(path string, also []string) *knownFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.files == nil {
 		s.files = map[string]*knownFile{}
 	}
-	if s.files[path] == nil {
-		s.files[path] = newKnownFile(path)
+	key := strings.Join(append([]string{path}, also...), "\x00")
+	if s.files[key] == nil {
+		s.files[key] = newKnownFile(path, also...)
 	}
-	return s.files[path]
+	return s.files[key]
 }
 
-// stat is nil when there is no file.
-func (k *knownFile) stat() (fs.FileInfo, error) {
-	st, err := os.Stat(k.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// stat gives the files, the one that is written first; nil for one that does not exist.
+func (k *knownFile) stat() ([]fs.FileInfo, error) {
+	out := make([]fs.FileInfo, 0, 1+len(k.also))
+	for _, path := range append([]string{k.path}, k.also...) {
+		st, err := os.Stat(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err != nil {
+			st = nil
+		}
+		out = append(out, st)
 	}
-	return st, err
+	return out, nil
 }
 
-// same says whether it is the same file with the same content: a file is replaced, never written in place.
+// same reports whether it is the same file with the same content: a file is replaced, never written in place.
 func same(a, b fs.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -91,18 +104,20 @@ func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// current parses the file if it is not the one that is known. The caller holds mu.
+// current parses the files if they are not those that are known. The caller holds mu.
 func (k *knownFile) current(again bool) error {
 	st, err := k.stat()
 	if err != nil {
 		return err
 	}
-	if k.db != nil && !again && same(st, k.seen) {
+	if k.db != nil && !again && slices.EqualFunc(st, k.seen, same) {
 		return nil
 	}
 	var files []string
-	if st != nil {
-		files = append(files, k.path)
+	for i, path := range append([]string{k.path}, k.also...) {
+		if st[i] != nil {
+			files = append(files, path)
+		}
 	}
 	db, err := k.parse(files...)
 	if err != nil {
@@ -110,6 +125,17 @@ func (k *knownFile) current(again bool) error {
 	}
 	k.db, k.seen, k.added = db, st, map[string][]ssh.PublicKey{}
 	return nil
+}
+
+// skipped names the lines that cannot be parsed, once.
+func (k *knownFile) skipped() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.warned || k.db == nil || len(k.db.skipped) == 0 {
+		return nil
+	}
+	k.warned = true
+	return k.db.skipped
 }
 
 // algorithms are those of the keys that are known for the address.
@@ -148,7 +174,7 @@ func (k *knownFile) check(host string, remote net.Addr, key ssh.PublicKey) error
 	if err := k.current(len(ours) > 0); err != nil {
 		return err
 	}
-	return k.db.HostKeyCallback()(host, remote, key)
+	return k.db.check(host, remote, key)
 }
 
 // add returns when the key is in the file. Who comes first writes for all that came meanwhile; tell is called when that
@@ -222,6 +248,9 @@ func (k *knownFile) hold(lock *flock.Flock, batch []*newKey) error {
 // append adds keys to the file, which is rewritten and renamed, under a lock, so that runs beside each other lose
 // nothing.
 func (k *knownFile) append(batch []*newKey) error {
+	if err := os.MkdirAll(filepath.Dir(k.path), 0o700); err != nil {
+		return err
+	}
 	lock := flock.New(k.path+".lock", flock.SetPermissions(0o600))
 	if err := k.hold(lock, batch); err != nil {
 		return err
@@ -258,7 +287,8 @@ func (k *knownFile) append(batch []*newKey) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.db == nil || !same(before, k.seen) { // somebody else wrote, too: it is parsed again when it is needed
+	if k.db == nil || !slices.EqualFunc(before, k.seen, same) {
+		// another process wrote, too: it is parsed again when it is needed
 		return nil
 	}
 	k.seen = after

@@ -37,7 +37,7 @@ func counted(t *testing.T, all int) (k *knownFile, parses, writes *int) {
 	k = newKnownFile(filepath.Join(t.TempDir(), "known_hosts"))
 	parses, writes = new(int), new(int)
 	parse, write := k.parse, k.write
-	k.parse = func(files ...string) (*knownhosts.HostKeyDB, error) { *parses++; return parse(files...) }
+	k.parse = func(files ...string) (*knownDB, error) { *parses++; return parse(files...) }
 	k.write = func(path string, data []byte) error {
 		*writes++
 		for written := strings.Count(string(data), "\n"); *writes == 1; {

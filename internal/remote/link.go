@@ -99,7 +99,7 @@ func ask(ctx context.Context, t Target, o *Options, keys *hostKeys, u *unknownKe
 		return keys.unknown(u.addr, u.key)
 	}
 	yes, err := o.Ask(ctx, HostKeyQuestion{Node: t.Name, Addr: u.addr, Type: u.key.Type(),
-		Fingerprint: ssh.FingerprintSHA256(u.key)})
+		Fingerprint: ssh.FingerprintSHA256(u.key), Serves: keys.serves})
 	if ctx.Err() != nil {
 		return ctxFault(ctx)
 	}

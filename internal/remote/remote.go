@@ -30,6 +30,7 @@ type Target struct {
 	// Passphrase is asked for an encrypted key file, before the connection is opened. nil: such a key is a fault.
 	Passphrase func(ctx context.Context, file string) (string, error)
 	Agent      AgentUse
+	Serves     int // of a bastion: how many machines are reached through it
 }
 
 // AgentUse says for what the agent at SSH_AUTH_SOCK is used.
@@ -59,13 +60,17 @@ type HostKeyQuestion struct {
 	Addr        string // host:port
 	Type        string // ssh-ed25519, …
 	Fingerprint string // SHA256:…
+	Serves      int    // Target.Serves
 }
 
 // Options of a way. Only KnownHosts has no default.
 type Options struct {
 	HostKeys   Policy // "" means Strict
-	KnownHosts string // the cluster's own file; made 0600 when the first key is added
-	Ask        func(ctx context.Context, q HostKeyQuestion) (bool, error)
+	KnownHosts string // file that keys are added to; made 0600 when the first key is added
+	// AlsoKnown are files that are only read. The first is the one that advice about host keys names: what is added to
+	// KnownHosts is then temporary, or a draft's.
+	AlsoKnown []string
+	Ask       func(ctx context.Context, q HostKeyQuestion) (bool, error)
 	// Accepted are host keys that somebody has compared already, by host:port, as in a .pub file. One that is not in
 	// KnownHosts yet is added to it, whatever HostKeys says; one that the file contradicts is refused.
 	Accepted map[string][]string

@@ -269,12 +269,10 @@ func TestHostKeys(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a damaged file", func(t *testing.T) {
+	t.Run("a directory", func(t *testing.T) {
 		s := remotetest.New(t)
 		o := options(t, s)
-		if err := os.WriteFile(o.KnownHosts, []byte("[127.0.0.1]:1 ssh-ed25519 !!!\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		o.KnownHosts = t.TempDir()
 		_, err := remote.Dial(limit(t), target(s), o)
 		wantFault(t, err, "ssh.known-hosts")
 	})

@@ -28,9 +28,13 @@ func (c Cause) Hosts() []string {
 }
 
 // measured are the arguments of a fault that differ from node to node although what is wrong is the same.
-func measured() []string {
-	return []string{"node", "addr", "ip", "free", "skew", "is", "have", "pid", "cause", "fingerprint", "names",
+func measured(code string) []string {
+	out := []string{"node", "addr", "ip", "free", "skew", "is", "have", "pid", "cause", "fingerprint", "names",
 		"hostname", "address"}
+	if strings.HasPrefix(code, "ssh.hostkey") { // each host has its own
+		out = append(out, "key", "known", "line", "type")
+	}
+	return out
 }
 
 // Causes puts findings of the same cause together: errors first, then what is on most nodes.
@@ -43,7 +47,7 @@ func Causes(findings []event.Finding) []Cause {
 	for _, f := range findings {
 		key := string(f.Severity) + " " + f.Fault.Code
 		for _, k := range slices.Sorted(maps.Keys(f.Fault.Args)) {
-			if v := f.Fault.Args[k]; !slices.Contains(measured(), k) && !hosts[v] {
+			if v := f.Fault.Args[k]; !slices.Contains(measured(f.Fault.Code), k) && !hosts[v] {
 				// which other node it is may differ as well
 				key += "\x00" + k + "=" + v
 			}

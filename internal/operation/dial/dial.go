@@ -170,8 +170,12 @@ func (c *connections) Close() error {
 
 func (c *connections) options(via *remote.Bastion) remote.Options {
 	a := c.access
+	var also []string
+	if a.AlsoKnown != nil {
+		also = a.AlsoKnown()
+	}
 	return remote.Options{
-		Dialer: c.dialer.direct(), Via: via,
+		AlsoKnown: also, Dialer: c.dialer.direct(), Via: via,
 		HostKeys: a.HostKeys, KnownHosts: a.KnownHosts(), Ask: c.hostKey, Added: a.Added,
 		Accepted: a.Accepted, Step: engine.StepID,
 		LegacyAlgorithms: a.Cluster.Eggo.SSHLegacyAlgorithms, Shared: c.shared, Emit: a.Emit,

@@ -67,6 +67,20 @@ func Keys(home string) []string {
 	return out
 }
 
+// serves is how many nodes are behind bastions: those of one node, or of all that have none of their own.
+func (c *connections) serves(of string) int {
+	if of != "" || c.access.Serves > 0 {
+		return max(1, c.access.Serves)
+	}
+	n := 0
+	for _, node := range c.access.Cluster.Nodes {
+		if !c.access.Cluster.LoginOf(node.Name).OwnBastions {
+			n++
+		}
+	}
+	return n
+}
+
 // hops are the bastions to a node, the first of them first, and the node that they belong to: "" is all that have none
 // of their own, which share the cluster's.
 func (c *connections) hops(n config.Node) (of string, out []remote.Target) {
@@ -97,6 +111,7 @@ func (c *connections) bastion(n config.Node) *remote.Bastion {
 		return last
 	}
 	for _, t := range hops {
+		t.Serves = c.serves(of)
 		last = remote.NewBastion(t, c.options(last))
 		c.bastions = append(c.bastions, last)
 	}

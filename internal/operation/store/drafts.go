@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -39,6 +40,9 @@ func (d Dir) JoinDraft(cluster string) *Draft {
 	return &Draft{file: filepath.Join(d.Root, cluster, joinDraftName)}
 }
 
+// KnownHosts is the file of the host keys that were accepted for the draft.
+func (d *Draft) KnownHosts() string { return strings.TrimSuffix(d.file, ".json") + ".known_hosts" }
+
 // Load gives what was saved, or nothing.
 func (d *Draft) Load() []byte {
 	text, err := os.ReadFile(d.file)
@@ -62,10 +66,12 @@ func (d *Draft) Save(text []byte, typed time.Time) error {
 	return write(d.file, text)
 }
 
-// Forget removes it.
+// Forget removes it, with the host keys that were accepted for it.
 func (d *Draft) Forget() error {
-	if err := os.Remove(d.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return event.NewFault(event.ClassFailed, "state.write", err)
+	for _, file := range []string{d.file, d.KnownHosts(), d.KnownHosts() + ".lock"} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return event.NewFault(event.ClassFailed, "state.write", err)
+		}
 	}
 	return nil
 }
@@ -85,13 +91,14 @@ func WriteList(file string, machines []config.Machine) error {
 	return nil
 }
 
-// Trust gives a cluster the host keys of a file, if that is there.
-func (d Dir) Trust(cluster, knownHosts string) error {
+// Trust gives a cluster the host keys of a file, if that is there: in the file that its deploy.yaml names, if it names
+// one.
+func (d Dir) Trust(cluster, named, knownHosts string) error {
 	fresh, err := os.ReadFile(knownHosts)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	to := filepath.Join(d.Root, cluster, "known_hosts")
+	to := cmp.Or(named, filepath.Join(d.Root, cluster, "known_hosts"))
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(to), 0o700)
 	}

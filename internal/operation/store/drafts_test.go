@@ -34,7 +34,7 @@ func TestDrafts(t *testing.T) {
 func TestLinesAreAddedOnce(t *testing.T) {
 	d, from := Dir{t.TempDir()}, filepath.Join(t.TempDir(), "known_hosts")
 	to := filepath.Join(d.Root, "one", "known_hosts")
-	if err := d.Trust("one", from); err != nil {
+	if err := d.Trust("one", "", from); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Dir(to)); !errors.Is(err, fs.ErrNotExist) {
@@ -43,9 +43,22 @@ func TestLinesAreAddedOnce(t *testing.T) {
 	place(t, to, "a\nb")
 	place(t, from, "b\nc")
 	for range 2 {
-		if err := d.Trust("one", from); err != nil || textOf(t, to) != "a\nb\nc\n" {
+		if err := d.Trust("one", "", from); err != nil || textOf(t, to) != "a\nb\nc\n" {
 			t.Errorf("%q %v", textOf(t, to), err)
 		}
+	}
+}
+
+// Host keys go where the cluster's deploy.yaml says that they are.
+func TestTheFileThatDeployYAMLNamesIsAddedTo(t *testing.T) {
+	d, dir := Dir{t.TempDir()}, t.TempDir()
+	from, named := filepath.Join(dir, "draft"), filepath.Join(dir, "mine", "known_hosts")
+	place(t, from, "a\n")
+	if err := d.Trust("one", named, from); err != nil || textOf(t, named) != "a\n" {
+		t.Errorf("%q %v", textOf(t, named), err)
+	}
+	if _, err := os.Stat(filepath.Join(d.Root, "one")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
 	}
 }
 

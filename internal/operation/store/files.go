@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -17,7 +18,7 @@ import (
 type files struct {
 	dir       string
 	journal   *journal.Cluster
-	temporary bool // dir is a copy
+	temporary *os.File // lock of dir, which is a copy; nil: it is not
 }
 
 // Dir implements operation.Files.
@@ -58,10 +59,10 @@ func (f *files) Persist(context.Context, phases.Kept) error { return nil }
 
 // Close implements operation.Files.
 func (f *files) Close() error {
-	if !f.temporary {
+	if f.temporary == nil {
 		return nil
 	}
-	return os.RemoveAll(f.dir)
+	return errors.Join(os.RemoveAll(f.dir), f.temporary.Close())
 }
 
 func write(path string, data []byte) error {

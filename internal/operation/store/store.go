@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
@@ -84,11 +85,11 @@ func (d Dir) Copy(_ context.Context, cluster string) (operation.Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "eggo-") // 0700
+	dir, lock, err := scratch(os.TempDir(), time.Now())
 	if err != nil {
 		return nil, event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	f := &files{dir: dir, journal: j, temporary: true}
+	f := &files{dir: dir, journal: j, temporary: lock}
 	if err := copyState(j.Path(), dir); err != nil {
 		return nil, errors.Join(event.NewFault(event.ClassFailed, "state.read", err), f.Close())
 	}

@@ -273,7 +273,7 @@ func (k *keyTable) same(e *Env, w int) (out []string) {
 
 func (k *keyTable) columns(e *Env) (name, addr, kind int) {
 	for _, x := range k.Keys {
-		name, addr, kind = max(name, widget.Width(event.Clean(x.Node))), max(addr, widget.Width(event.Clean(x.Addr))),
+		name, addr, kind = max(name, widget.Width(named(e, x))), max(addr, widget.Width(event.Clean(x.Addr))),
 			max(kind, widget.Width(event.Clean(x.Type)))
 	}
 	return min(name, 24), min(addr, 46), min(kind, 20)
@@ -281,12 +281,30 @@ func (k *keyTable) columns(e *Env) (name, addr, kind int) {
 
 func (k *keyTable) checkWidth(e *Env) int {
 	wide := 0
-	for _, c := range k.checks {
+	for i, c := range k.checks {
+		own := 0
 		if c != backend.KeyUnlisted {
-			wide = max(wide, 2+widget.Width(e.P.T("ask.key-check."+string(c))))
+			own = 4 + widget.Width(e.P.T("ask.key-check."+string(c)))
 		}
+		wide = max(wide, own+widget.Width(serves(e, k.Keys[i])))
 	}
 	return wide
+}
+
+// named is whose key it is.
+func named(e *Env, k backend.HostKey) string {
+	if k.Serves > 0 {
+		return e.P.T("ask.keys.bastion")
+	}
+	return event.Clean(k.Node)
+}
+
+// serves says how many machines are reached through a bastion.
+func serves(e *Env, k backend.HostKey) string {
+	if k.Serves == 0 {
+		return ""
+	}
+	return e.P.T("ask.keys.serves", "count", strconv.Itoa(k.Serves))
 }
 
 // row is one key: whether it is trusted, whose it is, its fingerprint and what the file says of it.
@@ -301,7 +319,7 @@ func (k *keyTable) row(e *Env, i, name, addr, kind, w int) []string {
 		box = "[" + g.OK + "]"
 	}
 	l := new(widget.Line).Add(t.Chosen, pointer).Add(t.Accent, box).Space(2).Add(t.Strong,
-		widget.Fit(event.Clean(x.Node), name, g.Cut)).Space(2).
+		widget.Fit(named(e, x), name, g.Cut)).Space(2).
 		Add(t.Text, widget.Fit(event.Clean(x.Addr), addr, g.Cut)).Space(2)
 	check := func() {
 		switch k.checks[i] {
@@ -310,6 +328,9 @@ func (k *keyTable) row(e *Env, i, name, addr, kind, w int) []string {
 		case backend.KeyDiffers:
 			l.Add(t.Bad, g.Failed+" "+e.P.T("ask.key-check.differs")).Space(2)
 		case backend.KeyUnlisted:
+		}
+		if x.Serves > 0 {
+			l.Add(t.Accent, serves(e, x)).Space(2)
 		}
 	}
 	style := t.Accent

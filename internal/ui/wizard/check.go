@@ -156,17 +156,32 @@ func (f *preflight) typed(tea.KeyPressMsg, *frame.Env) (tea.Cmd, bool) { return 
 func (f *preflight) paste(string, *frame.Env) tea.Cmd                  { return nil }
 func (f *preflight) back(*frame.Env) bool                              { return false }
 
-// toKeys goes to the machines, whose keys are shown there.
+// toKeys goes to the machines, whose keys are shown there. Those that were refused are asked about again.
 func (p *Page) toKeys(e *frame.Env) tea.Cmd {
-	c := p.toStep("nodes", e)
-	for _, s := range p.steps {
-		if n, is := s.(*nodes); is {
-			if asks := n.asking(); len(asks) > 0 {
-				return tea.Batch(c, n.askKeys(asks))
-			}
+	c, n := p.toStep("nodes", e), p.machines()
+	if n == nil {
+		return c
+	}
+	if asks := n.asking(); len(asks) > 0 {
+		return tea.Batch(c, n.askKeys(asks))
+	}
+	for key, l := range p.probed {
+		if l.Stage == draft.Failed && l.Fault != nil && l.Fault.Code == "ssh.hostkey-unknown" {
+			delete(p.probed, key)
+			n.followed[key] = true
 		}
 	}
-	return c
+	return tea.Batch(c, p.probe(e, false))
+}
+
+// machines is the step of the machines; nil if there is none.
+func (p *Page) machines() *nodes {
+	for _, s := range p.steps {
+		if n, is := s.(*nodes); is {
+			return n
+		}
+	}
+	return nil
 }
 
 // toProblem goes to the first step that has an error.

@@ -228,6 +228,19 @@ func (f *preflight) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	return out, nil
 }
 
+// causeWords are a finding's. What helps with SSH is done in the wizard, not on the command line.
+func causeWords(e *frame.Env, f *event.Fault) (text, next string) {
+	switch {
+	case f.Code == "ssh.hostkey-unknown":
+		text, _ = e.P.Fault(f)
+		return event.Clean(text), e.P.T("wizard.keys.check.next")
+	case strings.HasPrefix(f.Code, "ssh."):
+		return faultWords(e, f)
+	}
+	text, next = e.P.Fault(f)
+	return event.Clean(text), event.Clean(next)
+}
+
 // row are the lines of a cause, or of a node beneath it.
 func (f *preflight) row(e *frame.Env, r causeRow, chosen bool, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
@@ -236,8 +249,7 @@ func (f *preflight) row(e *frame.Env, r causeRow, chosen bool, w int) []string {
 		pointer = t.Chosen.Render(g.Pointer)
 	}
 	x := r.findings()[0]
-	text, next := e.P.Fault(&x.Fault)
-	text, next = event.Clean(text), event.Clean(next)
+	text, next := causeWords(e, &x.Fault)
 	if r.finding >= 0 {
 		line := new(widget.Line).Space(4).Add(t.Text, text)
 		return []string{pointer + " " + widget.Cut(line.String(), w-2, g.Cut)}

@@ -35,6 +35,7 @@ type nodes struct {
 	edit   *form       // of one machine
 	filter string
 
+	followed  map[string]bool // by address and port: machines whose bastion was accepted just now
 	shownKeys map[string]bool // fingerprints that a person has had before them
 }
 
@@ -50,7 +51,8 @@ const (
 )
 
 func newNodes(p *Page) step {
-	return &nodes{p: p, marked: map[string]bool{}, shownKeys: map[string]bool{}}
+	return &nodes{p: p, marked: map[string]bool{}, shownKeys: map[string]bool{},
+		followed: map[string]bool{}}
 }
 
 func (n *nodes) typing() bool { return n.mode != looking && (n.mode != editing || n.edit.typing()) }

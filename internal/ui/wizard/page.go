@@ -199,9 +199,6 @@ func (p *Page) Close() {
 	if p.svc.Save != nil && p.unsaved() {
 		_ = p.svc.Save(p.saved()) // there is nobody left to tell
 	}
-	if p.svc.Close != nil {
-		p.svc.Close()
-	}
 }
 
 // Title implements frame.Page.
@@ -269,6 +266,9 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 		return p.imported(m, e)
 	case draft.Probe:
 		p.looked(m)
+		if n := p.machines(); n != nil {
+			return n.followUp()
+		}
 	case draft.Bundle:
 		return p.found(m, e)
 	case frame.Back: // of the page that builds bundles
@@ -338,6 +338,9 @@ func (p *Page) next(e *frame.Env) tea.Cmd { return p.goTo(p.at+1, e) }
 
 // Type implements frame.Page.
 func (p *Page) Type(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
+	if n := p.machines(); n != nil {
+		clear(n.followed)
+	}
 	switch m.String() {
 	case "ctrl+n", "pgdown":
 		if p.at+1 < len(p.steps) && !p.own(m) {

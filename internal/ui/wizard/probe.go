@@ -82,14 +82,15 @@ func (n *nodes) asking() []*draft.Probe {
 	return out
 }
 
-// askKeys shows the fingerprints. Nothing is trusted that was not shown; what is not trusted is asked about again.
+// askKeys shows the fingerprints, that of a bastion once for all machines behind it. Nothing is trusted that was not
+// shown; what is not trusted is asked about again.
 func (n *nodes) askKeys(list []*draft.Probe) tea.Cmd {
-	var keys []backend.HostKey
+	var all []backend.HostKey
 	for _, l := range list {
 		n.shownKeys[l.Key.Fingerprint] = true
-		keys = append(keys, backend.HostKey{Node: l.Machine.Name, Addr: l.Key.Addr, Type: l.Key.Type,
-			Fingerprint: l.Key.Fingerprint})
+		all = append(all, l.HostKey())
 	}
+	keys, of := backend.GroupKeys(all)
 	answer := func(do func(i int)) tea.Cmd {
 		return func() tea.Msg {
 			for i := range list {
@@ -102,12 +103,45 @@ func (n *nodes) askKeys(list []*draft.Probe) tea.Cmd {
 		Title: event.M("wizard.keys.title", "count", itoa(len(keys))), About: event.M("ask.keys"),
 		Done: "wizard.keys.go", Leave: "wizard.keys.later", Keys: keys, Known: n.p.svc.KnownHosts,
 		Do: func(trusted []bool) tea.Cmd {
+			for i, l := range list {
+				if trusted[of[i]] && l.Key.Serves > 0 {
+					n.follow(l.Machine)
+				}
+			}
 			return answer(func(i int) {
-				if trusted[i] {
+				if trusted[of[i]] {
 					list[i].Key.Answer(true)
 				}
 			})
 		},
 		Refuse: func() tea.Cmd { return answer(func(i int) { list[i].Key.Answer(false) }) },
 	})
+}
+
+// follow has the key of a machine shown as soon as it is known: what led there was accepted just now. A key press ends
+// that: what is typed must not answer a question that appears under the fingers.
+func (n *nodes) follow(m config.Machine) {
+	key := draft.MachineKey(m)
+	n.followed[key] = true
+	n.p.probed[key] = &draft.Probe{Machine: m, Stage: draft.LogIn}
+}
+
+// followUp shows the keys of the machines behind a bastion when all of them are known, or cannot be.
+func (n *nodes) followUp() tea.Cmd {
+	if len(n.followed) == 0 {
+		return nil
+	}
+	for key := range n.followed {
+		switch l := n.p.probed[key]; {
+		case l == nil:
+			delete(n.followed, key)
+		case l.Stage == draft.Reaching || l.Stage == draft.LogIn:
+			return nil
+		}
+	}
+	clear(n.followed)
+	if asks := n.asking(); len(asks) > 0 {
+		return n.askKeys(asks)
+	}
+	return nil
 }

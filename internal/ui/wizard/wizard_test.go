@@ -44,6 +44,7 @@ type world struct {
 	codes map[string]string // the faults of looks that fail, by address
 
 	strangers bool // nobody has met any machine
+	gate      int  // machines that an unknown bastion serves
 	slow      bool // preflight does not come to its end
 }
 
@@ -84,6 +85,14 @@ func (w *world) services() Services {
 					l = draft.Probe{Machine: m, Stage: draft.Failed,
 						Fault: event.NewFault(event.ClassFailed, "ssh.unreachable", errors.New("no route to host"),
 							"addr", m.IP+":22").On(m.Name)}
+				case w.gate > 0:
+					l = draft.Probe{Machine: m, Stage: draft.Asking, Key: &draft.KeyQuestion{Node: "192.0.2.200",
+						Addr: "192.0.2.200:22", Type: "ssh-ed25519", Serves: w.gate,
+						Fingerprint: "SHA256:gate3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", Answer: func(yes bool) {
+							if yes {
+								w.keys++
+							}
+						}}}
 				case w.strangers, strings.HasSuffix(m.IP, ".13"):
 					l = draft.Probe{Machine: m, Stage: draft.Asking,
 						Key: &draft.KeyQuestion{Addr: m.IP + ":22", Type: "ssh-ed25519",

@@ -1,0 +1,65 @@
+package controlhost
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/draft"
+	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+)
+
+// The key of a bastion is asked about once, for all machines behind it; then each machine's own. What was accepted is
+// kept with the draft, so that another wizard does not ask, and deploy.yaml's own known_hosts gets it in the end.
+func TestKeysBehindABastionAreAskedAboutOnce(t *testing.T) {
+	t.Parallel()
+	gate := remotetest.New(t)
+	d := testServices(t)
+	mine := filepath.Join(t.TempDir(), "mine")
+	of := config.Draft{Values: map[string]string{"password": "secret", "cluster-id": "prod", "eggo.known-hosts": mine,
+		"eggo.bastion": fmt.Sprintf("[{host: %s, port: %d}]", gate.IP, gate.Port)}}
+	for i := range 3 {
+		s := remotetest.New(t)
+		of.Machines = append(of.Machines, config.Machine{Name: fmt.Sprintf("n%d", i+1), IP: s.IP,
+			Port: strconv.Itoa(s.Port), Roles: []bundle.Role{bundle.Worker}})
+	}
+	asked := func(d *draftServices) (out []string) {
+		for _, m := range of.Machines {
+			d.probe(t.Context(), of, m, func(l draft.Probe) {
+				switch l.Stage {
+				case draft.Asking:
+					k := l.HostKey()
+					out = append(out, fmt.Sprintf("%s %s %d", k.Node, k.Addr, k.Serves))
+					l.Key.Answer(true)
+				case draft.Failed:
+					t.Error(m.Name, l.Fault)
+				}
+			})
+		}
+		return out
+	}
+	want := []string{fmt.Sprintf("%s %s 3", gate.IP, gate.Addr)}
+	for _, m := range of.Machines {
+		want = append(want, fmt.Sprintf("%s %s:%s 0", m.Name, m.IP, m.Port))
+	}
+	if got := asked(d); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("asked about %q, want %q", got, want)
+	}
+	if got := asked(d.h.newDraft(d.kept)); got != nil { // the terminal was closed
+		t.Errorf("asked again about %q", got)
+	}
+	if err := d.write(filepath.Join(t.TempDir(), "deploy.yaml"), of, d.h.Printer()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(mine); err != nil || strings.Count(string(text), "\n") != 4 {
+		t.Errorf("%q %v", text, err)
+	}
+	if err := d.forget(); err != nil || exists(d.kept.KnownHosts()) {
+		t.Errorf("the draft's keys are left: %v", err)
+	}
+}
