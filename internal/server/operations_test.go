@@ -104,7 +104,7 @@ func TestPathsOfBundlesSayNothing(t *testing.T) {
 		said[a.text] = true
 	}
 	if len(said) != 1 {
-		t.Errorf("%q", said)
+		t.Errorf("%v", said)
 	}
 	s.want(s.call("carl", "POST", "/api/v1/clusters/one/upgrade", `{"allow_unsigned":true,"bundles":["`+s.bundles+
 		`/x.tar.gz"]}`), 202, "")
