@@ -111,7 +111,7 @@ func (a *Accounts) Identify(next http.Handler) http.Handler {
 			return
 		}
 		who, _ := access.From(ctx)
-		if err := a.failed.check(who.ID); err != nil {
+		if err := a.failed.check(who); err != nil {
 			problem.Write(w, r, err)
 			return
 		}
@@ -136,7 +136,7 @@ func (a *Accounts) Trail(ctx context.Context) (with context.Context, over func(s
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if who, known := access.From(ctx); known && status >= 400 && status < 500 {
-			a.failed.add(who.ID, len(t.ids))
+			a.failed.add(who, len(t.ids))
 		}
 		_ = a.answered(context.WithoutCancel(ctx), t.ids, status)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -16,8 +17,8 @@ const (
 	refusedTogether = time.Hour
 	// mostRefusals of one user in that time have entries of their own; of more, one for each operation and status.
 	mostRefusals = 32
-	// refusedPerMinute is how many recorded requests of one user may be refused within a minute. Each is written to the
-	// disk; no person, and no script that looks at the answers, sends as many.
+	// refusedPerMinute is how many recorded requests of one user may be refused within a minute: with sessions, and
+	// with API tokens. Each is written to the disk; no person, and no script that reads the responses, sends as many.
 	refusedPerMinute = 600
 )
 
@@ -85,29 +86,38 @@ func earlier(
 	return into, true, err
 }
 
-// refusals count the recorded requests of each user that were refused in the current minute.
+// refusals count the recorded requests of each user that were refused in the current minute. Those with API tokens have
+// a count of their own: a user can still log in and revoke a token that was stolen.
 type refusals struct {
 	now func() time.Time
 
 	mu    sync.Mutex
 	since time.Time
-	of    map[string]int // by the ID of the user
+	of    map[sender]int
 }
 
-// add counts some of a user.
-func (f *refusals) add(user string, n int) {
+// sender is a user, with sessions or with API tokens.
+type sender struct {
+	user  string // the ID
+	token bool
+}
+
+func senderOf(c access.Caller) sender { return sender{c.ID, c.Token != ""} }
+
+// add counts some of a caller.
+func (f *refusals) add(c access.Caller, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.roll()
-	f.of[user] += n
+	f.of[senderOf(c)] += n
 }
 
-// check refuses a user of whom too many requests were refused.
-func (f *refusals) check(user string) error {
+// check refuses a caller of whom too many requests were refused.
+func (f *refusals) check(c access.Caller) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.roll()
-	if f.of[user] < refusedPerMinute {
+	if f.of[senderOf(c)] < refusedPerMinute {
 		return nil
 	}
 	wait := int(f.since.Add(time.Minute).Sub(f.now()).Seconds()) + 1
@@ -117,6 +127,6 @@ func (f *refusals) check(user string) error {
 // roll begins a new minute if the one before is over, also if the clock was set back.
 func (f *refusals) roll() {
 	if now := f.now(); f.of == nil || now.Sub(f.since).Abs() >= time.Minute {
-		f.since, f.of = now, map[string]int{}
+		f.since, f.of = now, map[sender]int{}
 	}
 }

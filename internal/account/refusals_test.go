@@ -22,6 +22,11 @@ type asked struct {
 
 // ask sends a request of a session, and gives the status of the response.
 func (s server) ask(session account.Session, q asked) int {
+	return s.send(q, "Cookie", account.Cookie+"="+session.Secret)
+}
+
+// send sends a request with a header, and gives the status of the response.
+func (s server) send(q asked, header, value string) int {
 	h := s.Identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, _ := access.From(r.Context())
 		entry := access.Entry{Caller: c, Action: q.action, Cluster: q.cluster, Target: q.target}
@@ -31,7 +36,7 @@ func (s server) ask(session account.Session, q asked) int {
 	}))
 	r := httptest.NewRequest(http.MethodPost, "https://eggo.example/", nil)
 	r.RemoteAddr = q.address + ":1234"
-	r.AddCookie(&http.Cookie{Name: account.Cookie, Value: session.Secret})
+	r.Header.Set(header, value)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w.Code
@@ -188,5 +193,28 @@ func TestTooManyRefusalsSayHowLong(t *testing.T) {
 	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "61" ||
 		!strings.Contains(w.Body.String(), `"account.refused"`) {
 		t.Error(w.Code, w.Header(), w.Body)
+	}
+}
+
+// An API token that leaked is no way to lock its user out: the user can still revoke it.
+func TestATokenLocksOutNoSession(t *testing.T) {
+	s := newServer(t)
+	ann := s.login(t, s.user(t, "ann", access.Admin, nil).Name, good)
+	_, text, err := s.NewToken(t.Context(), ann.User.ID, account.Token{Name: "metrics", Role: access.Viewer,
+		Ends: s.clock.now().Add(24 * time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := asked{"delete-user", "", "x", "192.0.2.1", http.StatusForbidden}
+	for range 600 {
+		if got := s.send(q, "Authorization", "Bearer "+text); got != q.status {
+			t.Fatal(got)
+		}
+	}
+	if got := s.send(q, "Authorization", "Bearer "+text); got != http.StatusTooManyRequests {
+		t.Error("with the token:", got)
+	}
+	if got := s.ask(ann, asked{"delete-token", "", "metrics", "192.0.2.2", http.StatusNoContent}); got != 204 {
+		t.Error("with the session:", got)
 	}
 }
