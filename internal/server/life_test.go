@@ -126,9 +126,9 @@ func TestTheExampleOfTheManual(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(home, ".ssh"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"id_ed25519": strings.ReplaceAll(jsonKey, `\n`, "\n"),
-		"known_hosts": "192.0.2.1 " + someHostKey + "\n"} {
-		if err := os.WriteFile(filepath.Join(home, ".ssh", name), []byte(text), 0o600); err != nil {
+	for name, text := range map[string]string{"demo-key": strings.ReplaceAll(jsonKey, `\n`, "\n"), // as by ssh-keygen
+		".ssh/known_hosts": "192.0.2.1 " + someHostKey + "\n"} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,7 +143,7 @@ func TestTheExampleOfTheManual(t *testing.T) {
 		example, _, _ := strings.Cut(string(text[at+1:]), "\n\n")
 		script := strings.NewReplacer("https://localhost:7443", s.url, "curl ", "curl -sSf ").Replace(example)
 		cmd := exec.Command("/bin/sh", "-euc", script)
-		cmd.Env = append(os.Environ(), "TOKEN=ann", "HOME="+home)
+		cmd.Dir, cmd.Env = home, append(os.Environ(), "TOKEN=ann", "HOME="+home)
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), `"state":"Creating"`) {
 			t.Errorf("%s: %v\n%s\n%s", page, err, script, out)
 		}
