@@ -118,6 +118,7 @@ func (env *environment) inspecting(
 		if onTerminal(env.Stderr) && env.Getenv("TERM") != "dumb" {
 			d.Sink = report.NewCounting(env.Stderr, env.P)
 		}
+		d.Sink = keyWarnings{env, d.Sink}
 	}
 	return c, d, err
 }
@@ -127,6 +128,20 @@ type forgetful struct{}
 
 // Emit implements event.Sink.
 func (forgetful) Emit(event.Record) error { return nil }
+
+// keyWarnings prints which lines of known_hosts are skipped, and hands all events on.
+type keyWarnings struct {
+	env  *environment
+	next event.Sink
+}
+
+// Emit implements event.Sink.
+func (k keyWarnings) Emit(r event.Record) error {
+	if n, is := r.Event.(event.Notice); is && n.Text.Key == "notice.known-hosts-skipped" {
+		fmt.Fprintln(k.env.Stderr, event.Clean(k.env.P.Msg(n.Text)))
+	}
+	return k.next.Emit(r)
+}
 
 // inspected is the error of an inspection: its findings are told already.
 func inspected(err error) error {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // errSpent ends an authentication in which the password was refused already: a second try with the same one only brings
@@ -243,6 +244,12 @@ func (k keyFiles) signer(ctx context.Context, file string) (ssh.MultiAlgorithmSi
 	}
 	if f := foreignKey(raw, file); f != nil {
 		return nil, f
+	}
+	if pub := onSecurityKey(raw); pub != nil {
+		if s := heldBy(k.held, pub); s != nil {
+			return s, nil
+		}
+		return nil, refused("ssh.key-security", nil, "file", file, "command", "ssh-add "+shell.Quote(file))
 	}
 	s, err := ssh.ParsePrivateKey(raw)
 	var missing *ssh.PassphraseMissingError

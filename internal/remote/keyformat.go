@@ -2,6 +2,10 @@ package remote
 
 import (
 	"bytes"
+	"encoding/pem"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/shell"
@@ -28,4 +32,28 @@ func foreignKey(raw []byte, file string) *event.Fault {
 		}
 	}
 	return nil
+}
+
+// onSecurityKey gives the public half of a private key file whose key is on a security key (FIDO), nil if it is not.
+// Only an agent can sign with such a key.
+func onSecurityKey(raw []byte) ssh.PublicKey {
+	block, _ := pem.Decode(raw)
+	if block == nil || block.Type != "OPENSSH PRIVATE KEY" {
+		return nil
+	}
+	rest, is := bytes.CutPrefix(block.Bytes, []byte("openssh-key-v1\x00"))
+	var head struct {
+		Cipher, KDF, Options string
+		Count                uint32
+		Public               []byte
+		Rest                 []byte `ssh:"rest"`
+	}
+	if !is || ssh.Unmarshal(rest, &head) != nil {
+		return nil
+	}
+	pub, err := ssh.ParsePublicKey(head.Public)
+	if err != nil || !strings.HasPrefix(pub.Type(), "sk-") {
+		return nil
+	}
+	return pub
 }

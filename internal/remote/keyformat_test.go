@@ -1,11 +1,14 @@
 package remote_test
 
 import (
+	"encoding/pem"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
@@ -51,6 +54,30 @@ func TestForeignKeyFilesSayHowToConvertThem(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 		})
+	}
+}
+
+// A key that is on a security key needs an agent, whether its file is encrypted or not.
+func TestAKeyOnASecurityKeyNeedsAnAgent(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", "")
+	point := strings.Repeat("p", 32)
+	public := ssh.Marshal(struct{ Kind, Point, App string }{ssh.KeyAlgoSKED25519, point, "ssh:"})
+	for _, cipher := range []string{"none", "aes256-ctr"} {
+		head := ssh.Marshal(struct {
+			Cipher, KDF, Options string
+			Count                uint32
+			Public, Private      string
+		}{cipher, "none", "", 1, string(public), "opaque"})
+		file := filepath.Join(t.TempDir(), "id_ed25519_sk")
+		text := pem.EncodeToMemory(&pem.Block{Type: "OPENSSH PRIVATE KEY",
+			Bytes: append([]byte("openssh-key-v1\x00"), head...)})
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := event.AsFault(remote.CheckKey(file))
+		if f == nil || f.Code != "ssh.key-security" || f.Args["command"] != "ssh-add "+file {
+			t.Errorf("%+v", f)
+		}
 	}
 }
 

@@ -27,6 +27,9 @@ func TestABastionIsShownOnce(t *testing.T) {
 		uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 		uitest.Type(t, a, "10.0.1.[101-140]")
 		uitest.Keys(t, a, "enter")
+		if lang == i18n.English {
+			uitest.Has(t, a, "1 unknown host key: Ctrl+F")
+		}
 		uitest.Keys(t, a, "ctrl+f")
 		if lang == i18n.Chinese {
 			uitest.Has(t, a, "跳板机", "40 台机器经由此跳板机", "192.0.2.200:22", "1-1/1")

@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
@@ -305,7 +306,7 @@ func (n *nodes) said(e *frame.Env, w, h int) []string {
 	if asks := n.asking(); len(asks) > 0 && (n.mode == adding || n.mode == looking &&
 		(i < 0 || !asksKey(n.probeOf(i)))) {
 		said = append(said, complaint(e, event.Warning,
-			e.P.T("wizard.keys.open", "count", itoa(len(asks)), "key",
+			e.P.T("wizard.keys.open", "count", itoa(countKeys(asks)), "key",
 				map[bool]string{true: "Ctrl+F", false: "f"}[n.mode == adding]), "", w)...)
 	}
 	if i >= 0 && (n.mode == looking || n.mode == filtering) {
@@ -393,6 +394,16 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 // lookAt is what is known of the machine; nil when nothing is.
 func (n *nodes) probeOf(i int) *draft.Probe {
 	return n.p.probed[draft.MachineKey(n.p.draft.Machines[i])]
+}
+
+// countKeys is how many keys are asked about: that of a bastion is one for all machines behind it.
+func countKeys(asks []*draft.Probe) int {
+	var keys []backend.HostKey
+	for _, l := range asks {
+		keys = append(keys, l.HostKey())
+	}
+	groups, _ := backend.GroupKeys(keys)
+	return len(groups)
 }
 
 func asksKey(l *draft.Probe) bool { return l != nil && l.Stage == draft.Asking && l.Key != nil }
