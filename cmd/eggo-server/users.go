@@ -210,7 +210,8 @@ func listUsers(ctx context.Context, env *environment, a *account.Accounts) error
 			if u.LikeID() {
 				fmt.Fprintln(env.Stderr, env.P.T("server.user.like-id", "name", u.Name))
 			}
-			fmt.Fprintln(env.Stdout, strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "  "))
+			words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+			fmt.Fprintln(env.Stdout, strings.Join(words, "  "))
 		}
 		after = list[len(list)-1].Name
 	}

@@ -141,7 +141,8 @@ func isGroup(ip string) bool {
 		return false
 	}
 	a = a.Unmap()
-	return a.Zone() != "" || a.IsMulticast() || a.IsUnspecified() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) ||
+	broadcast := netip.AddrFrom4([4]byte{255, 255, 255, 255})
+	return a.Zone() != "" || a.IsMulticast() || a.IsUnspecified() || a == broadcast ||
 		netip.MustParsePrefix("fe00::/9").Contains(a) // of hosts files of Debian: ip6-localnet
 }
 

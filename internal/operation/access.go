@@ -33,8 +33,8 @@ func hostKeyPolicy(said string, d Deps) (remote.Policy, error) {
 	return remote.Strict, event.NewFault(event.ClassUsage, "usage.host-keys", nil, "value", said)
 }
 
-// prompt is the source of a secret that is asked for.
-const prompt = "prompt"
+// fromUser is the source of a secret that a user is prompted for.
+const fromUser = "prompt"
 
 const keyQuestion = "key "
 
@@ -58,12 +58,12 @@ func Asks(c *config.Cluster) []string {
 	}
 	var out []string
 	for _, s := range list {
-		if s.From == prompt {
+		if s.From == fromUser {
 			out = append(out, s.ID)
 		}
 	}
 	for host, r := range c.Eggo.Registries {
-		if r.PasswordFrom == prompt {
+		if r.PasswordFrom == fromUser {
 			out = append(out, registryQuestion(host))
 		}
 	}
