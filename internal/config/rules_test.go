@@ -192,6 +192,7 @@ func rulesOfTheManual() []ruleCase {
 			"loadbalance: {name: lb, ip: 192.168.0.5}\npacakges: {etcd: [{name: etcd, type: pkg}]}\n",
 			"config.loadbalance-packages", "loadbalance", isWarning},
 		{"12 default password", "", "password: 123456\n", "config.weak-password", "password", isWarning},
+		{"12 blank password", "", "password: ' '\n", "config.secret-blank", "password", isError},
 		{"12 short password", "", "eggo: {sudo-password: abc}\n", "config.weak-password", "eggo.sudo-password",
 			isWarning},
 		{"13 two IP versions", "", "network: {podcidr: 'fd00::/48'}\n", "config.family", "network.podcidr", isError},
