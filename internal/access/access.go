@@ -5,6 +5,7 @@ package access
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -120,4 +121,18 @@ func Check(ctx context.Context, by Control, a Action, cluster string) (Caller, e
 // Unknown is the fault of a cluster that there is not.
 func Unknown(cluster string) error {
 	return event.NewFault(event.ClassUsage, "manager.unknown", nil, "cluster", cluster)
+}
+
+// Network returns the same text for all addresses that one machine can choose from: those of an IPv6 network /64. A
+// text that is no address is returned as it is.
+func Network(address string) string {
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	a = a.Unmap().WithZone("")
+	if p, err := a.Prefix(64); err == nil && a.Is6() {
+		return p.String()
+	}
+	return a.String()
 }

@@ -1,11 +1,11 @@
 package account
 
 import (
-	"net/netip"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -114,14 +114,4 @@ func (l *limiter) makeRoom(now time.Time) {
 func userKey(name string) key { return key{"user " + name, freeOfUser} }
 
 // addressKey is one for all addresses that one machine can choose from.
-func addressKey(address string) key {
-	if a, err := netip.ParseAddr(address); err == nil {
-		a = a.Unmap().WithZone("")
-		if p, err := a.Prefix(64); err == nil && a.Is6() {
-			address = p.String()
-		} else {
-			address = a.String()
-		}
-	}
-	return key{"address " + address, freeOfAddress}
-}
+func addressKey(address string) key { return key{"address " + access.Network(address), freeOfAddress} }

@@ -16,6 +16,8 @@ func TestAddressesInEverySpelling(t *testing.T) {
 		"[fe80::1%eth0]": true, "localhost": true, "LocalHost.": true, "localhost.localdomain": true,
 		"a.localhost": true, "ip6-localhost": true, "192.0.2.7": true, "192.0.519": true, "3221225991": true,
 		"::ffff:192.0.2.7": true, "0300.0.2.7": true, "0xc0.0.0x2.7": true, "0x7f.0xb": true,
+		"64:ff9b::127.0.0.1": true, "64:ff9b::c000:207": true, "64:ff9b:1::192.0.2.7": true, "::ffff:0:192.0.2.7": true,
+		"2002:c000:207::1": true, "64:ff9b::192.0.2.8": false, "2002:c000:208::1": false, "2002:1::127.0.0.1": false,
 		"192.0.2.8": false, "bastion.example": false, "127.example": false, "1.2.3.4.5": false, "": false,
 		"4294967296": false, "1.256.1": false, "-1": false, "+1": false, "1_0": false, "0xc000020b": false,
 		"0b1":               false,

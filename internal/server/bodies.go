@@ -26,8 +26,11 @@ const (
 	openBody = 4 << 10
 )
 
-// readIn is how long a body may take.
-const readIn = 20 * time.Second
+// readIn is how long a body may take, openIn how long one without credentials, which is a few bytes.
+const (
+	readIn = 20 * time.Second
+	openIn = 5 * time.Second
+)
 
 // largeBodies are the operations that have a body of maxBody: lists of nodes, and kubeconfigs.
 func largeBodies() map[string]bool {
@@ -65,7 +68,7 @@ type bodyRoute struct {
 // newBodies reads the limits from the operations that are registered with mux, and has huma keep the same.
 func newBodies(by access.Control, mux *http.ServeMux, doc *huma.OpenAPI) *bodies {
 	b := &bodies{by: by, mux: mux, routes: map[string]bodyRoute{}, turns: make(chan struct{}, decodedAtOnce),
-		known: newBudget(budgetOfAll, budgetOfUser), open: newBudget(openBudget, openBudgetOfAddress)}
+		known: newBudget(budgetOfAll, budgetOfUser), open: newBudget(openBudget, openBudgetOfNetwork)}
 	for _, item := range doc.Paths {
 		for method, op := range problem.Operations(item) {
 			most := bodyLimit(op)
@@ -130,6 +133,7 @@ func (b *bodies) form(w http.ResponseWriter, r *http.Request, who access.Caller,
 	most := int64(maxBody)
 	if !known {
 		most = openBody
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(openIn))
 	}
 	size := most
 	if r.ContentLength >= 0 {
@@ -161,8 +165,11 @@ func (b *bodies) whole(
 	if free, err = b.take(r, who, known, size); err != nil {
 		return nil, nil, err
 	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(readIn)) // a recorder of tests has none
+	control, within := http.NewResponseController(w), readIn
+	if !known {
+		within = openIn
+	}
+	_ = control.SetReadDeadline(time.Now().Add(within)) // a recorder of tests has none
 	text, err = io.ReadAll(io.LimitReader(r.Body, most+1))
 	over := new(http.MaxBytesError)
 	switch {
@@ -181,12 +188,13 @@ func (b *bodies) whole(
 	return text, free, nil
 }
 
-// take accounts for the body of a request: of a user together, without one of an address.
+// take accounts for the body of a request.
 func (b *bodies) take(r *http.Request, who access.Caller, known bool, size int64) (free func(), err error) {
+	of := b.open
 	if known {
-		return b.known.take(who.ID, size)
+		of = b.known
 	}
-	return b.open.take(address(r.Context()), size)
+	return of.take(senderOf(r, who, known), size)
 }
 
 // whole is a body that was read before. A time limit for reading it does not outlive it: the connection is read on, to

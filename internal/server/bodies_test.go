@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/access"
 )
 
 // sending is a body of which the server has read so much.
@@ -158,7 +163,7 @@ func TestTheBodiesThatAreHeldAreBounded(t *testing.T) {
 		{300, "global", "/api/v1/clusters", size, budgetOfUser / size},
 		{300, "viewer", "/api/v1/clusters/one/plan", -1, budgetOfUser / maxBody},
 		{300, "operator", "/api/v1/clusters/one/renew", usualBody, budgetOfUser / usualBody},
-		{300, "", "/api/v1/login", openBody, openBudgetOfAddress / openBody},
+		{300, "", "/api/v1/login", openBody, openBudgetOfNetwork / openBody},
 	} {
 		reading, refused := count(c.n, c.who, c.path, c.length)
 		if reading != c.most || refused != c.n-c.most {
@@ -266,4 +271,69 @@ func TestLargeBodiesAreDecodedByTurns(t *testing.T) {
 		case leave <- struct{}{}:
 		}
 	}
+}
+
+// Slow bodies of one network of IPv6 keep no other network from logging in, those that come through a proxy on this host
+// not each other, and those of an API token not the sessions of its user.
+func TestWhoseBodiesAreCountedTogether(t *testing.T) {
+	ann, token := access.Caller{ID: "ann"}, access.Caller{ID: "ann", Token: "t1"}
+	for _, c := range []struct {
+		what, a, b string
+		x, y       access.Caller
+		together   bool
+	}{
+		{what: "one network of IPv6", a: "[2001:db8::1]:1", b: "[2001:db8::2]:1", together: true},
+		{what: "two networks", a: "[2001:db8::1]:1", b: "[2001:db8:0:1::1]:1"},
+		{what: "one address", a: "192.0.2.1:1", b: "[::ffff:192.0.2.1]:2", together: true},
+		{what: "two addresses", a: "192.0.2.1:1", b: "192.0.2.2:1"},
+		{what: "a proxy on this host", a: "127.0.0.1:1", b: "127.0.0.1:2"},
+		{what: "the same on IPv6", a: "[::1]:1", b: "[::1]:2"},
+		{what: "two sessions", a: "192.0.2.1:1", b: "192.0.2.2:1", x: ann, y: ann, together: true},
+		{what: "an API token and a session", a: "192.0.2.1:1", b: "192.0.2.1:1", x: token, y: ann},
+		{what: "two API tokens", a: "192.0.2.1:1", b: "192.0.2.1:1", x: token, y: access.Caller{ID: "ann", Token: "t2"},
+			together: true},
+	} {
+		b := &bodies{known: newBudget(2, 1), open: newBudget(2, 1)}
+		take := func(from string, who access.Caller) error {
+			r := httptest.NewRequest(http.MethodPost, "/", nil)
+			r = r.WithContext(context.WithValue(r.Context(), addressKey{}, from))
+			_, err := b.take(r, who, who.ID != "", 1)
+			return err
+		}
+		if err := take(c.a, c.x); err != nil {
+			t.Error(c.what, err)
+		}
+		if err := take(c.b, c.y); (err != nil) != c.together {
+			t.Error(c.what, err)
+		}
+	}
+}
+
+// dated is a response whose request has a time limit.
+type dated struct {
+	*httptest.ResponseRecorder
+	until []time.Time
+}
+
+// SetReadDeadline is for http.ResponseController.
+func (d *dated) SetReadDeadline(at time.Time) error {
+	d.until = append(d.until, at)
+	return nil
+}
+
+// A body without credentials is a few bytes, and is not waited for as long as that of a user.
+func TestABodyWithoutCredentialsHasLittleTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := beginGuarded(t)
+		for path, c := range map[string]struct {
+			as     []string
+			within time.Duration
+		}{"/api/v1/login": {nil, openIn}, "/login": {nil, openIn}, "/api/v1/clusters": {g.as("global"), readIn}} {
+			w := &dated{ResponseRecorder: httptest.NewRecorder()}
+			g.handler.ServeHTTP(w, sent(c.as, "POST", path, strings.NewReader("{}"), 2))
+			if len(w.until) == 0 || time.Until(w.until[0]) != c.within {
+				t.Errorf("%s: %v", path, w.until)
+			}
+		}
+	})
 }

@@ -1,22 +1,25 @@
 package server
 
 import (
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/problem"
 )
 
 // How much of bodies is held at the same time: of all users and of one, and of requests without credentials, of all and
-// of those of one address. A decoded body takes many times its size, so few large ones are decoded at once.
+// of those of one network. The latter are as many as there may be connections, so that slow ones do not keep others from
+// logging in. A decoded body takes many times its size, so few large ones are decoded at once.
 const (
 	budgetOfAll         = 32 << 20
 	budgetOfUser        = 8 << 20
-	openBudget          = 2 << 20
-	openBudgetOfAddress = 256 << 10
+	openBudget          = 8 << 20
+	openBudgetOfNetwork = 1 << 20
 	bodiesAgain         = 5 // seconds, until it is worth another try
 
 	decodedAtOnce = 2
@@ -41,11 +44,12 @@ type budget struct {
 
 func newBudget(all, own int64) *budget { return &budget{all: all, own: own, of: map[string]int64{}} }
 
-// take accounts for some bytes of a sender until free is called, or refuses them: a queue would hold connections.
+// take accounts for some bytes of a sender until free is called, or refuses them: a queue would hold connections. The
+// sender "" counts only together with all others.
 func (b *budget) take(sender string, n int64) (free func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.held+n > b.all || b.of[sender]+n > b.own {
+	if b.held+n > b.all || sender != "" && b.of[sender]+n > b.own {
 		return nil, event.NewFault(event.ClassLocked, "api.bodies", nil, "seconds", strconv.Itoa(bodiesAgain))
 	}
 	b.held += n
@@ -58,6 +62,21 @@ func (b *budget) take(sender string, n int64) (free func(), err error) {
 			delete(b.of, sender)
 		}
 	}), nil
+}
+
+// senderOf returns whose budget a body is of: a user's, with sessions or with API tokens, so that a token that leaked
+// does not take that of its user; without credentials a network's. A proxy on this host has the requests of all.
+func senderOf(r *http.Request, who access.Caller, known bool) string {
+	switch from := address(r.Context()); {
+	case known && who.Token != "":
+		return who.ID + " token"
+	case known:
+		return who.ID
+	case net.ParseIP(from).IsLoopback():
+		return ""
+	default:
+		return access.Network(from)
+	}
 }
 
 // bounded refuses a body with more values, or deeper ones, than a request can have. It reads it once, and keeps
