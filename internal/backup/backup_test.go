@@ -4,8 +4,11 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -211,7 +214,8 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 	}
 }
 
-// forged writes a backup with this manifest and these members, as anybody could who has the public key.
+// forged writes a backup with this manifest and these members, as anybody could who has the public key. What has no
+// name follows the last member.
 func forged(t *testing.T, l Lock, manifest any, members ...[2]string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "forged")
@@ -229,15 +233,38 @@ func forged(t *testing.T, l Lock, manifest any, members ...[2]string) string {
 	}
 	w := tar.NewWriter(z)
 	text, _ := json.Marshal(manifest)
+	tail := ""
 	for _, m := range append([][2]string{{ManifestName, string(text)}}, members...) {
-		if err := member(w, m[0], at, int64(len(m[1])), strings.NewReader(m[1])); err != nil {
+		if m[0] == "" {
+			tail = m[1]
+		} else if err := member(w, m[0], at, int64(len(m[1])), strings.NewReader(m[1])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Close(), z.Close(), locked.Close(), out.Close()); err != nil {
+	err = w.Close()
+	_, after := io.WriteString(z, tail)
+	if err := errors.Join(err, after, z.Close(), locked.Close(), out.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// What follows the last member is read to its end only if that is near: zeros, packed, are a small file that takes
+// hours.
+func TestABackupWithoutEndIsRefused(t *testing.T) {
+	l, k := keys(t)
+	m, members := Manifest{Format: 1, Cluster: "one"}, [][2]string(nil)
+	for _, name := range needed() {
+		m.Files = append(m.Files, File{Path: name, SHA256: fmt.Sprintf("%x", sha256.Sum256(nil))})
+		members = append(members, [2]string{name, ""})
+	}
+	for size, want := range map[int]string{0: "", 10 << 10: "", 4 << 20: "backup.damaged"} {
+		tail := [2]string{"", strings.Repeat("\x00", size)}
+		file := forged(t, l, m, append(members[:len(members):len(members)], tail)...)
+		if _, err := Extract(t.Context(), file, t.TempDir(), k, quiet); code(err) != want {
+			t.Errorf("%d bytes: %v, want %q", size, err, want)
+		}
+	}
 }
 
 func TestAForgedBackupIsRefused(t *testing.T) {

@@ -26,6 +26,7 @@ const (
 	maxManifest = 8 << 20
 	maxFiles    = 100_000
 	maxWindow   = 64 << 20
+	maxTail     = 1 << 20 // after the last member: zeros without end are a small file
 )
 
 var (
@@ -106,8 +107,10 @@ func extract(ctx context.Context, f *os.File, dir string, k Key, progress func(d
 		return nil, errMembers
 	}
 	// To the end: the last chunk is what a truncated file lacks.
-	if _, err := io.Copy(io.Discard, z); err != nil {
+	if n, err := io.Copy(io.Discard, reader{ctx, io.LimitReader(z, maxTail+1), nil}); err != nil {
 		return nil, err
+	} else if n > maxTail {
+		return nil, errMembers
 	}
 	return m, nil
 }

@@ -12,16 +12,16 @@ import (
 type Addresses []netip.Prefix
 
 // Has reports whether an address is in one of the ranges. An IPv4 address that is written as an IPv6 address is the
-// same address, and a zone does not make it another one. An IPv6 address that a gateway translates to one in a range
-// is in it, too.
+// same address, and a zone does not make it another one. An IPv6 address that a gateway translates to one in a range is
+// in it, too.
 func (l Addresses) Has(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	b := translated(a)
 	return slices.ContainsFunc(l, func(p netip.Prefix) bool { return p.Contains(a) || p.Contains(b) })
 }
 
-// translated returns the IPv4 address that an IPv6 address comes to by NAT64 (64:ff9b::/96, and 64:ff9b:1::/48 as far as
-// its last 32 bits are one), SIIT (::ffff:0:0:0/96) or 6to4 (2002::/16); others as they are.
+// translated returns the IPv4 address that an IPv6 address comes to by NAT64 (64:ff9b::/96, and 64:ff9b:1::/48 as far
+// as its last 32 bits are one), SIIT (::ffff:0:0:0/96) or 6to4 (2002::/16); others as they are.
 func translated(a netip.Addr) netip.Addr {
 	in := func(text string) bool { return netip.MustParsePrefix(text).Contains(a) }
 	b := a.As16()

@@ -273,8 +273,8 @@ func TestLargeBodiesAreDecodedByTurns(t *testing.T) {
 	}
 }
 
-// Slow bodies of one network of IPv6 keep no other network from logging in, those that come through a proxy on this host
-// not each other, and those of an API token not the sessions of its user.
+// Slow bodies of one network of IPv6 keep no other network from logging in, those that come through a proxy on this
+// host not each other, and those of an API token not the sessions of its user.
 func TestWhoseBodiesAreCountedTogether(t *testing.T) {
 	ann, token := access.Caller{ID: "ann"}, access.Caller{ID: "ann", Token: "t1"}
 	for _, c := range []struct {

@@ -13,8 +13,8 @@ import (
 )
 
 // How much of bodies is held at the same time: of all users and of one, and of requests without credentials, of all and
-// of those of one network. The latter are as many as there may be connections, so that slow ones do not keep others from
-// logging in. A decoded body takes many times its size, so few large ones are decoded at once.
+// of those of one network. The latter are as many as there may be connections, so that slow ones do not keep others
+// from logging in. A decoded body takes many times its size, so few large ones are decoded at once.
 const (
 	budgetOfAll         = 32 << 20
 	budgetOfUser        = 8 << 20
