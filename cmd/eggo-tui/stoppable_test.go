@@ -38,7 +38,7 @@ func TestASignalAfterAStopFromElsewhere(t *testing.T) {
 	aborted, said := 0, make(heardOf, 8)
 	env := &environment{
 		Stderr: said, P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" },
-		Interrupts: &interrupts{cancel: func() { aborted++ }},
+		State: t.TempDir(), Interrupts: &interrupts{cancel: func() { aborted++ }},
 	}
 	h, err := operation.Start(ctx, request.Deploy{Common: request.OfFile(file)}, env.host().Deps())
 	if err != nil {

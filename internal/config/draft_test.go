@@ -124,7 +124,8 @@ func sameCluster(t *testing.T, want, got *Cluster) {
 
 func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
 	d := Draft{Values: map[string]string{"service.cidr": "10.32.0.0/33", "config-extra-args": "- name: [",
-		"registry-mirrors": "https://ok.example, nonsense url", "password": "secret"}, Machines: []Machine{
+		"registry-mirrors": "https://ok.example, nonsense url", "password": "secret",
+		"eggo.bastion": "@/root/machines.txt"}, Machines: []Machine{
 		{Name: "w", IP: "192.0.2.2", Roles: []bundle.Role{bundle.Worker}},
 		{Name: "m", IP: "192.0.2.300", Roles: []bundle.Role{bundle.ControlPlane}},
 		{Name: "w", IP: "192.0.2.4", Roles: []bundle.Role{bundle.Worker}},
@@ -138,7 +139,7 @@ func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
 	for key, code := range map[string]string{
 		"service.cidr": "config.", "config-extra-args": "config.syntax", "registry-mirrors[1]": "config.mirror",
 		"machines[1].ip": "config.", "machines[2]": "config.host-twice", "machines[3]": "config.no-role",
-		"machines[4].ip": "config.shared-address",
+		"machines[4].ip": "config.shared-address", "eggo.bastion": "config.bastion",
 	} {
 		if !slices.ContainsFunc(problems, func(p Problem) bool {
 			return p.Key == key && strings.HasPrefix(p.Code, code)

@@ -180,6 +180,10 @@ func (w *writer) setting(s Setting, value string) {
 // judged.
 func (w *writer) block(s Setting, value string) {
 	root, second, err := decodeYAML([]byte(value))
+	if err != nil && s.Key == "eggo.bastion" && !strings.ContainsAny(value, "\n[{") {
+		// It was typed as for ssh -J: the rule of bastions has better words for it than the parser.
+		root, err = &yaml.Node{Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: value}}}, nil
+	}
 	if err != nil || second > 0 {
 		cause := "---"
 		if err != nil {

@@ -49,7 +49,8 @@ func Resume(
 		return request.Back{Common: given}.Continue(optionsOf(files.Journal(), c.LastRun)), nil
 	case verb != string(request.VerbDeploy) && verb != string(request.VerbJoin):
 		// What removes something is not continued by guessing: it may not be wanted any more.
-		return q, event.NewFault(event.ClassUsage, "resume.by-hand", nil, "verb", verb, "cluster", c.Name)
+		return q, event.NewFault(event.ClassUsage, "resume.by-hand", nil, "verb",
+			strings.ReplaceAll(verb, "-", " "), "cluster", c.Name)
 	}
 	last, err := journal.Last(files.Journal().RunDir(c.LastRun))
 	if err != nil {

@@ -30,6 +30,9 @@ func TestABastionIsShownOnce(t *testing.T) {
 		if lang == i18n.English {
 			uitest.Has(t, a, "1 unknown host key: Ctrl+F")
 		}
+		uitest.Keys(t, a, "up")
+		uitest.Has(t, a, map[i18n.Lang]string{i18n.English: "unknown host key of bastion 192.0.2.200:22",
+			i18n.Chinese: "跳板机 192.0.2.200:22 的主机密钥未知"}[lang])
 		uitest.Keys(t, a, "ctrl+f")
 		if lang == i18n.Chinese {
 			uitest.Has(t, a, "跳板机", "40 台机器经由此跳板机", "192.0.2.200:22", "1-1/1")

@@ -427,8 +427,11 @@ func (n *nodes) about(e *frame.Env, i, w int, elsewhere bool) []string {
 		add(event.Error, text, next)
 	}
 	if asksKey(l) {
-		add(event.Warning, e.P.T("wizard.keys.one", "type", l.Key.Type, "fingerprint", l.Key.Fingerprint),
-			e.P.T("wizard.keys.one.next"))
+		key, args := "wizard.keys.one", []string{"type", l.Key.Type, "fingerprint", l.Key.Fingerprint}
+		if l.Key.Serves > 0 {
+			key, args = "wizard.keys.bastion", append(args, "addr", l.Key.Addr)
+		}
+		add(event.Warning, e.P.T(key, args...), e.P.T("wizard.keys.one.next"))
 	}
 	for _, p := range n.wrongAt(i) {
 		text, next := words(e, p)
