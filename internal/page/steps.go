@@ -370,6 +370,8 @@ func (p *Page) nodeLog(v *visit) error {
 			text.Reset()
 		}
 	}
-	_ = v.write(text.String()) // who does not read it is gone
+	if p.shows(v, b.cluster) == nil {
+		_ = v.write(text.String()) // an error says that the reader is gone
+	}
 	return errAnswered
 }
