@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/event"
 )
 
 // Audited is an entry of the audit log as it is read.
@@ -31,15 +32,18 @@ func insertAudit(ctx context.Context, tx *sql.Tx, at int64, r row) error {
 func insertRow(ctx context.Context, tx *sql.Tx, at int64, r row) (int64, error) {
 	done, err := tx.ExecContext(ctx, `INSERT INTO audit
 		(at, user, user_id, token, address, action, cluster, target, result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		at, r.user, r.id, r.token, r.address, r.action, r.cluster, clip(r.target), r.result)
+		at, r.user, r.id, r.token, r.address, r.action, clip(r.cluster), clip(r.target), r.result)
 	if err != nil {
 		return 0, err
 	}
 	return done.LastInsertId()
 }
 
-// clip bounds what a request can have written down.
-func clip(s string) string { return string([]rune(s)[:min(len([]rune(s)), 256)]) }
+// clip bounds what a request can have written down, without what would change how the rest of the line is shown.
+func clip(s string) string {
+	text := []rune(event.Clean(s))
+	return string(text[:min(len(text), 256)])
+}
 
 func (a *Accounts) audit(ctx context.Context, r row) error {
 	return a.db.Update(ctx, func(tx *sql.Tx) error { return insertAudit(ctx, tx, millis(a.now()), r) })

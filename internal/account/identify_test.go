@@ -120,7 +120,8 @@ func TestTheAuditLog(t *testing.T) {
 	h := s.Identify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := access.Check(r.Context(), s, access.Operate, "rack")
 		if err == nil {
-			err = s.Record(r.Context(), access.Entry{Caller: c, Action: "cancel", Cluster: "rack", Target: "run-1"})
+			err = s.Record(r.Context(), access.Entry{Caller: c, Action: "cancel", Cluster: "rack",
+				Target: "run\u202e-1\x1b"})
 		}
 		if err != nil {
 			t.Error(err)
