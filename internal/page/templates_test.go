@@ -33,6 +33,11 @@ func TestForms(t *testing.T) {
 				t.Errorf("%s: %s", name, f)
 			}
 		}
+		for line := range strings.Lines(string(text)) { // other labels draw it as large as a text field
+			if strings.Contains(line, `type="checkbox"`) && !strings.Contains(line, `<label class="check">`) {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
 		if bad := scripts.FindString(string(text)); bad != "" {
 			t.Errorf("%s has %s", name, bad)
 		}
