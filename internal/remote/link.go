@@ -52,6 +52,17 @@ func (h *heard) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// notSSH reports whether what a server sent instead of its version is the greeting of another protocol: HTTP, or one
+// whose replies begin with a number or a state, as of mail and file servers.
+func notSSH(said string) bool {
+	for _, start := range []string{"HTTP/", "220 ", "220-", "* OK", "+OK"} {
+		if strings.HasPrefix(said, start) {
+			return true
+		}
+	}
+	return false
+}
+
 // refusal is the line that sshd sends instead of its version when it refuses a connection, such as "Exceeded
 // MaxStartups" or "Not allowed at this time"; "" if there was none.
 func (h *heard) refusal() string {
@@ -191,7 +202,9 @@ func handshake(ctx context.Context, t Target, o *Options, l *login, keys *hostKe
 		if f := signatureFault(err, addr, o.LegacyAlgorithms); f != nil {
 			return nil, f
 		}
-		if said := conn.refusal(); said != "" {
+		if said := conn.refusal(); notSSH(said) {
+			return nil, failed("ssh.not-ssh", false, fmt.Errorf("%w: it sent %q", err, said), "addr", addr)
+		} else if said != "" {
 			err = fmt.Errorf("%w: it sent %q", err, said)
 		}
 		return nil, handshakeFault(ctx, err, addr, l, o.Timeouts.Handshake)

@@ -154,6 +154,16 @@ func TestANodeThatRefusesTheConnectionIsQuoted(t *testing.T) {
 	}
 }
 
+// A port at which a web or mail server answers is no node whose sshd refuses: the address or port is wrong.
+func TestAnotherServerIsNoSSHD(t *testing.T) {
+	for _, line := range []string{"HTTP/1.1 400 Bad Request", "220 mail.example ESMTP", "+OK POP3 ready"} {
+		s := remotetest.New(t, remotetest.WithBanner(line+"\r\n"))
+		if f := wantFault(t, dialFails(t, target(s), options(t, s)), "ssh.not-ssh"); f.Retry {
+			t.Errorf("%s: it is tried again", line)
+		}
+	}
+}
+
 // A password that has expired is not a wrong one: what the node says of it is in the fault.
 func TestAnExpiredPasswordAtSSHD(t *testing.T) {
 	t.Parallel()

@@ -348,7 +348,7 @@ func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		out = append(out, complaint(e, event.Error, e.P.T("wizard.preflight.invalid", "count", itoa(n)), "", w)...)
 	}
 	if !r.p.problems.HasErrors() && r.written == "" {
-		out = append(out, r.verdict(e, w, h)...)
+		out = append(append(out, r.verdict(e, w, h)...), r.singlePoint(e, w)...)
 	}
 	if r.written != "" {
 		out = append(out, t.Good.Render(g.OK+" "+widget.Cut(e.P.T("wizard.written", "file", r.written), w-2, g.Cut)))
@@ -395,6 +395,20 @@ func (r *review) verdict(e *frame.Env, w, h int) []string {
 		return append(out, complaint(e, event.Warning, e.P.Msg(m), "", w)...)
 	}
 	return nil
+}
+
+// singlePoint warns about a new cluster whose endpoint is one of several control planes, also before preflight does.
+func (r *review) singlePoint(e *frame.Env, w int) []string {
+	c := r.p.cluster
+	if c == nil || r.p.joins() {
+		return nil
+	}
+	n, ok := c.SinglePoint()
+	if !ok {
+		return nil
+	}
+	text, next := e.P.Fault(event.NewFault(event.ClassUsage, "config.endpoint-single", nil, c.SinglePointArgs(n)...))
+	return complaint(e, event.Warning, text, next, w)
 }
 
 // lines are how many lines the view has, and each of them: those that are not on the screen are not drawn.

@@ -133,3 +133,14 @@ func BenchmarkSteps(b *testing.B) {
 		})
 	}
 }
+
+// Three control planes without a load balancer are a warning of the review, before preflight was run.
+func TestReview_WarnsOfASinglePoint(t *testing.T) {
+	const en, zh = "192.168.1.15:6443 is the address of one of", "192.168.1.15:6443 只是 3 个控制平面"
+	for lang, want := range map[i18n.Lang]string{i18n.English: en, i18n.Chinese: zh} {
+		uitest.Has(t, toReview(t, lang, false, 120, 40, 4, "home", "down", "m", "down", "m"), want)
+		uitest.Has(t, toReview(t, lang, false, 80, 24, 4, "home", "down", "m", "down", "m"), want[:17])
+		uitest.Lacks(t, toReview(t, lang, false, 120, 40, 4), want)
+		uitest.Lacks(t, toReview(t, lang, false, 120, 40, 4, "home", "down", "m", "down", "m", "down", "l"), want)
+	}
+}
