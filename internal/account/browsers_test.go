@@ -33,8 +33,9 @@ func (b *browser) in(do func(ctx context.Context)) {
 
 func (b *browser) login(name, password string) (err error) {
 	b.in(func(ctx context.Context) {
-		session := account.Session{}
-		if session, err = b.s.Login(ctx, b.at, name, password, ""); err != nil {
+		var session account.Session
+		session, err = b.s.Login(ctx, b.at, name, password, "")
+		if err != nil {
 			return
 		}
 		for _, text := range b.s.Cookies(session) {
