@@ -19,7 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
-// named is what a command line says of the cluster that it is for.
+// named holds the flags of a command line that select its cluster.
 type named struct {
 	file string // -f, where that is a deploy.yaml
 	id   string // --id

@@ -26,7 +26,7 @@ func (env *environment) where() present.CommandLine {
 	return present.CommandLine{Program: programName(env.Args), State: env.State}
 }
 
-// request is what the flags say to every request, with the cluster that they mean.
+// request returns the part of a request that all verbs share, with the cluster that the flags select.
 func (o *runOptions) request(ctx context.Context, env *environment) (request.Common, error) {
 	c, err := o.settings()
 	if err == nil {
@@ -35,7 +35,7 @@ func (o *runOptions) request(ctx context.Context, env *environment) (request.Com
 	return c, err
 }
 
-// named is what the flags say of the cluster.
+// named returns the flags that select the cluster.
 func (o *runOptions) named() named { return named{file: o.file, id: o.id, fileless: o.fileless} }
 
 // settings are request without a cluster, in the order in which they are refused.

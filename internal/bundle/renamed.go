@@ -55,7 +55,7 @@ func cutRenamed(name string) (bundle string, n int, added string) {
 	return bundle, n, added
 }
 
-// set is what a directory has of the parts of a bundle.
+// set holds the parts of a bundle that a directory contains.
 type set struct {
 	base    string           // name of the whole
 	clean   string           // the same without what was added to it

@@ -114,7 +114,7 @@ func (v *inventory) list(out List) List {
 	return out
 }
 
-// known is what the groups of a machine and the machine itself say of it.
+// known returns the variables of a machine, from its groups and from itself.
 func (v *inventory) known(name string) (vars map[string]string, roles []bundle.Role, arch string) {
 	vars = map[string]string{}
 	for _, g := range v.above(name) {

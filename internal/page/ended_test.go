@@ -137,7 +137,7 @@ func TestAFormWhoseSenderIsLoggedOutMeanwhile(t *testing.T) {
 	}
 }
 
-// recorded is what a stream has sent.
+// recorded holds what a stream has sent.
 type recorded struct {
 	mu   sync.Mutex
 	text strings.Builder

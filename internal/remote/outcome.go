@@ -13,7 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
-// answers is what a node said while it authenticated a login, in one connection.
+// answers holds the messages of a node during the authentication of one connection.
 type answers struct {
 	began    bool     // it answered the first request, so the key exchange is over
 	allowed  []string // methods that it named last

@@ -25,7 +25,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager"
 )
 
-// taken is what a client has got of a stream.
+// taken holds what a client has received from a stream.
 type taken struct {
 	mu    sync.Mutex
 	text  strings.Builder

@@ -69,7 +69,7 @@ func (s *Server) askedFor(
 	return nil
 }
 
-// mostNamed is how many secrets that are asked for are named.
+// mostNamed is the maximum number of required secrets that a message lists.
 const mostNamed = 20
 
 // named is the name that a request gave, as far as it is worth repeating.

@@ -30,7 +30,7 @@ import (
 // api is a kind in a version of its group.
 type api struct{ version, kind string }
 
-// state is what the table says of one.
+// state returns the table's entry for one.
 type state struct {
 	namespaced bool
 	in, off    map[int]bool // minors that can serve it, and those that do so only on demand

@@ -78,7 +78,7 @@ type scan struct {
 	hint                     string
 }
 
-// Content is what a manifest has in it.
+// Content holds what was found in a manifest.
 type Content struct {
 	Images  []Found
 	Pulls   []Pull

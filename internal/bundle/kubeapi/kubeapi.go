@@ -13,7 +13,7 @@ import (
 //go:embed apis.txt
 var text string
 
-// row is what the table says of a kind in a version of its group.
+// row is the table's entry for a kind in a version of its group.
 type row struct {
 	version, kind string
 	namespaced    bool

@@ -396,7 +396,7 @@ func (n *nodes) probeOf(i int) *draft.Probe {
 	return n.p.probed[draft.MachineKey(n.p.draft.Machines[i])]
 }
 
-// countKeys is how many keys are asked about: that of a bastion is one for all machines behind it.
+// countKeys returns the number of keys to confirm; the key of a bastion counts once for all machines behind it.
 func countKeys(asks []*draft.Probe) int {
 	var keys []backend.HostKey
 	for _, l := range asks {
