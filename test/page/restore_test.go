@@ -78,6 +78,8 @@ func TestARestoreOntoNewMachines(t *testing.T) {
 	v.has(v.send("POST", path, form), 412, "manager.revision")
 	form.Set("etag", v.typed(path+"/draft", form).ETag)
 	form.Set("secret:password", "hunter2hunter2")
+	v.has(v.send("POST", path, form), 422, "api.secret-none") // no node of the backup's deploy.yaml asks for it
+	form.Del("secret:password")
 	began := make(chan manager.Record, 1)
 	s.Runner.Begin = func(r manager.Record) (*site.Run, error) {
 		began <- r
