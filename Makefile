@@ -54,9 +54,10 @@ else
 endif
 
 test-long: export EGGO_FAULTS := $(FAULTS)
+# After a turn no code has to have been provoked, and without the tag the packages are those that make build compiled.
 test-long: ## the tests that "make test" leaves out; with TURN=1/4 a quarter of the longest
 	@mkdir -p $(FAULTS)
-	run=$$(.ci/long $(TURN)) && go test -count=1 -vet=off -tags faults -parallel $(PARALLEL) -timeout $(if $(TURN),30m,90m) $(ASIDE) -run "$$run" $(LONG)
+	run=$$(.ci/long $(TURN)) && go test -count=1 -vet=off $(if $(TURN),,-tags faults) -parallel $(PARALLEL) -timeout $(if $(TURN),30m,90m) $(ASIDE) -run "$$run" $(LONG)
 
 test-codes: ## whether "make test RACE=1" and then "make test-long" provoked every error code
 	EGGO_FAULTS_OF_ALL=$(FAULTS) go test -count=1 -vet=off -tags faults -run '^TestEveryCode' ./internal/i18n

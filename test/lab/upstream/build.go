@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +50,7 @@ type Progress struct {
 type job struct {
 	id, title string
 	recipe    string // changes when the recipe does
+	more      string // the recipe that makes this and more, "" if there is none: what it made does as well
 	run       func(ctx context.Context, b *builder) (made, error)
 	needs     []string // URLs or an image name, for listing
 }
@@ -64,9 +66,8 @@ type builder struct {
 	line                                 func(string)
 }
 
-// imageArches are the architectures of every image but those that kubeadm asks for: a bundle for either is packed on
-// one machine.
-var imageArches = [...]string{"amd64", "arm64"}
+// allArches are the architectures that can be asked for.
+var allArches = [...]string{"amd64", "arm64"}
 
 // Build makes what the spec names and is not there yet. What is there stays; an interrupted build leaves nothing half
 // done.
@@ -127,7 +128,7 @@ func allThere(ctx context.Context, dir string, spec *Spec, jobs []job) (bool, er
 		return false, err
 	}
 	for _, j := range jobs {
-		if !fresh(dir, j.id, b.key(j)) {
+		if !b.made(j) {
 			return false, nil
 		}
 	}
@@ -145,8 +146,7 @@ func (b *builder) step(ctx context.Context, j job, start time.Time, p Progress, 
 		p.State, p.Line, p.Elapsed, p.Total = s, line, time.Since(began), time.Since(start)
 		report(p)
 	}
-	key := b.key(j)
-	if fresh(b.dir, j.id, key) {
+	if b.made(j) {
 		tell(Present, "")
 		return false, nil
 	}
@@ -164,7 +164,7 @@ func (b *builder) step(ctx context.Context, j job, start time.Time, p Progress, 
 	if err != nil {
 		return false, err
 	}
-	if err := finish(b.dir, j.id, key, m.files, m.shared...); err != nil {
+	if err := finish(b.dir, j.id, b.key(j.id, j.recipe), m.files, m.shared...); err != nil {
 		return false, err
 	}
 	last.stop()
@@ -213,9 +213,14 @@ func (l *line) stop() {
 	<-l.ended
 }
 
+// made reports whether what a job makes is there.
+func (b *builder) made(j job) bool {
+	return fresh(b.dir, j.id, b.key(j.id, j.recipe)) || j.more != "" && fresh(b.dir, j.id, b.key(j.id, j.more))
+}
+
 // key names everything that a job's bytes depend on.
-func (b *builder) key(j job) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{j.id, j.recipe, b.goVersion}, "\n")))
+func (b *builder) key(id, recipe string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{id, recipe, b.goVersion}, "\n")))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -257,7 +262,7 @@ func plan(o Options) ([]job, string, error) {
 	}
 	var jobs []job
 	for _, a := range arches {
-		if a != "amd64" && a != "arm64" {
+		if !slices.Contains(allArches[:], a) {
 			return nil, "", fmt.Errorf("unknown architecture %q: amd64 or arm64", a)
 		}
 		files, err := fileJobs(o.Spec.URLs(a))

@@ -110,7 +110,7 @@ func fileJob(id, arch string, urls []string) job {
 		j.run = func(ctx context.Context, b *builder) (made, error) { return b.plugins(ctx, u, m[1], arch) }
 	case strings.HasPrefix(id, "coredns-"):
 		m := corednsURL.FindStringSubmatch(u)
-		j.title, j.recipe = "CoreDNS "+m[1]+" "+arch, "1"
+		j.title, j.recipe = "CoreDNS "+m[1]+" "+arch, "2"
 		j.run = func(ctx context.Context, b *builder) (made, error) { return b.coredns(ctx, u, m[1], arch) }
 	case strings.HasPrefix(id, "calico-manifest-"):
 		release := calicoURL.FindStringSubmatch(u)[1]
@@ -264,18 +264,15 @@ func (b *builder) plugins(ctx context.Context, url, version, arch string) (made,
 	return made{files: files}, err
 }
 
-// coredns builds the release archive of CoreDNS, from the module that its image is built from.
+// coredns builds the release archive of CoreDNS, as the one in its image is built.
 func (b *builder) coredns(ctx context.Context, url, version, arch string) (made, error) {
 	out := b.output("coredns", arch)
-	if err := b.goBuild(ctx, corednsModule(version), arch, out, "", corednsPath); err != nil {
-		return made{}, err
-	}
-	p, err := b.download(ctx, corednsPath, version)
+	released, err := b.buildCoreDNS(ctx, version, arch, out)
 	if err != nil {
 		return made{}, err
 	}
 	archive := filepath.Join(b.tmp, "archive")
-	if err := writeArchive(archive, []member{program("coredns", out)}, p.Time); err != nil {
+	if err := writeArchive(archive, []member{program("coredns", out)}, released); err != nil {
 		return made{}, err
 	}
 	files, err := b.publish(archive, strings.TrimSuffix(url, ".sha256"), ".sha256",

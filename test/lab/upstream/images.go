@@ -1,12 +1,15 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +25,6 @@ var pauseSource []byte
 type imageRecipe struct {
 	prefix, title, recipe string
 	kubernetes            bool // built from the module of the spec's Kubernetes, whatever the tag says
-	asFiles               bool // only for the architectures of the files: it takes minutes for each
 	types                 mediaTypes
 	build                 func(ctx context.Context, b *builder, tag, arch string) (platformImage, error)
 }
@@ -31,20 +33,20 @@ type imageRecipe struct {
 // OCI, as they do in the world, so that a builder meets both.
 func imageRecipes() []imageRecipe {
 	return []imageRecipe{
-		{"registry.k8s.io/pause:", "pause", "2", false, false, dockerTypes, pauseImage},
-		{"registry.k8s.io/coredns/coredns:", "CoreDNS", "1", false, false, dockerTypes, corednsImage},
-		{"ghcr.io/flannel-io/flannel:", "flannel", "2", false, false, ociTypes, flannelImage},
-		{"ghcr.io/flannel-io/flannel-cni-plugin:", "flannel CNI plugin", "1", false, false, ociTypes,
+		{"registry.k8s.io/pause:", "pause", "2", false, dockerTypes, pauseImage},
+		{"registry.k8s.io/coredns/coredns:", "CoreDNS", "2", false, dockerTypes, corednsImage},
+		{"ghcr.io/flannel-io/flannel:", "flannel", "2", false, ociTypes, flannelImage},
+		{"ghcr.io/flannel-io/flannel-cni-plugin:", "flannel CNI plugin", "1", false, ociTypes,
 			flannelPluginImage},
-		{"registry.k8s.io/e2e-test-images/agnhost:", "agnhost", "2", true, false, dockerTypes, agnhostImage},
+		{"registry.k8s.io/e2e-test-images/agnhost:", "agnhost", "2", true, dockerTypes, agnhostImage},
 		componentRecipe("kube-apiserver"), componentRecipe("kube-controller-manager"),
 		componentRecipe("kube-scheduler"),
-		{"registry.k8s.io/kube-proxy:", "kube-proxy", "1", false, true, dockerTypes, kubeProxyImage},
-		{"docker.io/calico/node:", "calico-node", "1", false, true, ociTypes, calicoNodeImage},
-		{"docker.io/calico/cni:", "Calico CNI plugin", "2", false, true, ociTypes, calicoCNIImage},
-		{"docker.io/calico/kube-controllers:", "Calico controllers", "1", false, true, ociTypes,
+		{"registry.k8s.io/kube-proxy:", "kube-proxy", "1", false, dockerTypes, kubeProxyImage},
+		{"docker.io/calico/node:", "calico-node", "1", false, ociTypes, calicoNodeImage},
+		{"docker.io/calico/cni:", "Calico CNI plugin", "2", false, ociTypes, calicoCNIImage},
+		{"docker.io/calico/kube-controllers:", "Calico controllers", "1", false, ociTypes,
 			calicoControllersImage},
-		{"registry.k8s.io/etcd:", "etcd", "1", false, true, dockerTypes, etcdImage},
+		{"registry.k8s.io/etcd:", "etcd", "1", false, dockerTypes, etcdImage},
 	}
 }
 
@@ -72,18 +74,15 @@ func imageJob(spec *Spec, image string, arches []string) (job, error) {
 			continue
 		}
 		recipe := r.recipe + " " + spec.OS.Codename
-		if r.asFiles {
-			recipe += " " + strings.Join(arches, "+")
-		} else {
-			arches = imageArches[:]
-		}
 		if r.kubernetes {
 			recipe += " " + spec.toolsVersion()
 		}
+		arches := withHost(arches)
 		return job{
 			id:     "image-" + strings.NewReplacer("/", "_", ":", "_").Replace(image),
 			title:  "image " + r.title + " " + tag + " " + strings.Join(arches, "+"),
-			recipe: recipe,
+			recipe: recipe + " " + strings.Join(arches, "+"),
+			more:   recipe + " " + strings.Join(allArches[:], "+"),
 			needs:  []string{image},
 			run: func(ctx context.Context, b *builder) (made, error) {
 				s := newStore(b.dir)
@@ -101,6 +100,14 @@ func imageJob(spec *Spec, image string, arches []string) (job, error) {
 		}, nil
 	}
 	return job{}, fmt.Errorf("the lab's upstream has no recipe for the image %s", image)
+}
+
+// withHost returns the architectures and this machine's, in a fixed order: an image that is made again for another
+// architecture keeps this machine's.
+func withHost(arches []string) []string {
+	all := append([]string{runtime.GOARCH}, arches...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // searchPath is the environment that images usually carry.
@@ -132,20 +139,41 @@ const netBindService = "\x01\x00\x00\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00
 
 const corednsPath = "github.com/coredns/coredns"
 
-func corednsModule(version string) goModule {
-	return goModule{name: "coredns-" + version, version: "1.24.0", require: []moduleVersion{{corednsPath, version}}}
+// cloudPlugins are the lines of CoreDNS's list of plugins that import the libraries of clouds and of tracers, a third
+// of what CoreDNS is compiled from. No cluster uses them.
+var cloudPlugins = regexp.MustCompile(`(?m)^.*coredns/plugin/(azure|clouddns|dnssec|etcd|route53|trace)"\n`)
+
+// corednsMain is the main package of CoreDNS but for the list of plugins.
+const corednsMain = `package main
+
+import "github.com/coredns/coredns/coremain"
+
+func main() { coremain.Run() }
+`
+
+// buildCoreDNS compiles CoreDNS into the file out and returns when its version was released.
+func (b *builder) buildCoreDNS(ctx context.Context, version, arch, out string) (time.Time, error) {
+	p, err := b.download(ctx, corednsPath, version)
+	if err != nil {
+		return time.Time{}, err
+	}
+	plugins, err := os.ReadFile(filepath.Join(p.Dir, "core", "plugin", "zplugin.go"))
+	if err != nil {
+		return time.Time{}, err
+	}
+	plugins = bytes.Replace(cloudPlugins.ReplaceAll(plugins, nil), []byte("package plugin"), []byte("package main"), 1)
+	m := goModule{name: "coredns-" + version, version: "1.24.0", require: []moduleVersion{{corednsPath, version}}}
+	m.files = map[string][]byte{"main.go": []byte(corednsMain), "plugins.go": plugins}
+	return p.Time, b.goBuild(ctx, m, arch, out, "", ".")
 }
 
 func corednsImage(ctx context.Context, b *builder, tag, arch string) (platformImage, error) {
 	out := b.output("coredns", arch)
-	if err := b.goBuild(ctx, corednsModule(tag), arch, out, "", corednsPath); err != nil {
-		return platformImage{}, err
-	}
-	p, err := b.download(ctx, corednsPath, tag)
+	released, err := b.buildCoreDNS(ctx, tag, arch, out)
 	coredns := program("coredns", out)
 	coredns.xattrs = map[string]string{"security.capability": netBindService}
 	return platformImage{
-		arch: arch, created: p.Time,
+		arch: arch, created: released,
 		layers: []imageLayer{
 			{"COPY users", usersOfImage()},
 			{"COPY /coredns /coredns", []member{coredns}},

@@ -12,7 +12,7 @@ import (
 
 // componentRecipe makes the image of a component of the control plane, which is one program.
 func componentRecipe(name string) imageRecipe {
-	return imageRecipe{"registry.k8s.io/" + name + ":", name, "1", false, true, dockerTypes,
+	return imageRecipe{"registry.k8s.io/" + name + ":", name, "1", false, dockerTypes,
 		func(ctx context.Context, b *builder, tag, arch string) (platformImage, error) {
 			img, err := b.componentImage(ctx, name, tag, arch)
 			if err != nil {

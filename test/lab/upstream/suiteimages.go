@@ -22,17 +22,17 @@ const testImages = "registry.k8s.io/e2e-test-images/"
 func suiteRecipes() []imageRecipe {
 	const shell = "s2 " + busyboxRecipe
 	return []imageRecipe{
-		{testImages + "agnhost:", "agnhost", shell, true, true, dockerTypes, suiteAgnhostImage},
-		{testImages + "busybox:", "busybox", shell, false, true, dockerTypes, busyboxImage},
-		{testImages + "httpd:", "httpd", shell, false, true, dockerTypes, httpdImage},
-		{testImages + "nginx:", "nginx", shell, false, true, dockerTypes, nginxImage},
-		{testImages + "jessie-dnsutils:", "dnsutils", shell, false, true, dockerTypes, dnsutilsImage},
-		{testImages + "nonewprivs:", "nonewprivs", shell, true, true, dockerTypes, nonewprivsImage},
-		{testImages + "sample-apiserver:", "sample API server", "s1", true, true, dockerTypes,
+		{testImages + "agnhost:", "agnhost", shell, true, dockerTypes, suiteAgnhostImage},
+		{testImages + "busybox:", "busybox", shell, false, dockerTypes, busyboxImage},
+		{testImages + "httpd:", "httpd", shell, false, dockerTypes, httpdImage},
+		{testImages + "nginx:", "nginx", shell, false, dockerTypes, nginxImage},
+		{testImages + "jessie-dnsutils:", "dnsutils", shell, false, dockerTypes, dnsutilsImage},
+		{testImages + "nonewprivs:", "nonewprivs", shell, true, dockerTypes, nonewprivsImage},
+		{testImages + "sample-apiserver:", "sample API server", "s1", true, dockerTypes,
 			sampleAPIServerImage},
 		pictureRecipe("kitten", shell), pictureRecipe("nautilus", shell),
-		{"registry.k8s.io/pause:", "pause", "2", false, true, dockerTypes, pauseImage},
-		{"registry.k8s.io/etcd:", "etcd", "1", false, true, dockerTypes, etcdImage},
+		{"registry.k8s.io/pause:", "pause", "2", false, dockerTypes, pauseImage},
+		{"registry.k8s.io/etcd:", "etcd", "1", false, dockerTypes, etcdImage},
 	}
 }
 
@@ -70,7 +70,7 @@ func (b *builder) suiteAgnhost(ctx context.Context, arch string) (platformImage,
 
 // pictureRecipe makes an image that serves a picture of an animal: agnhost with two files.
 func pictureRecipe(name, recipe string) imageRecipe {
-	return imageRecipe{testImages + name + ":", name, recipe, true, true, dockerTypes,
+	return imageRecipe{testImages + name + ":", name, recipe, true, dockerTypes,
 		func(ctx context.Context, b *builder, _, arch string) (platformImage, error) {
 			img, p, err := b.suiteAgnhost(ctx, arch)
 			if err != nil {
