@@ -198,3 +198,20 @@ node5 ops@10.0.0.5 key=~/.ssh/nodes`, "")
 		t.Errorf("%d secrets: %s", l.Secrets, said(l.Entries))
 	}
 }
+
+// A range of names is a machine each: an address for all of them is refused where it stands, whether the line has it
+// or a group.
+func TestOneAddressForSeveralMachines(t *testing.T) {
+	check(t, "[kube_node]\nm1 ansible_host=10.0.0.9\nw[1:3] ansible_host=10.0.0.1\n", AnsibleINI,
+		"m1 10.0.0.9 worker", "3 one-address 10.0.0.1 3")
+	check(t, "[kube_node]\nw[1:2] ansible_host=10.0.0.[1:2] ip=10.9.0.1 ansible_port=2222\n", AnsibleINI,
+		"w1 10.0.0.1:2222 worker\nw2 10.0.0.2:2222 worker", "")
+	check(t, "[kube_node]\nw[1:3] ansible_host=10.0.0.[1:2]\n", AnsibleINI, "", "2 names 3 2")
+	check(t, "[kube_node]\nw[1:2] ansible_host={{ addr }} ip=10.0.0.1\n", AnsibleINI, "", "2 one-address 10.0.0.1 2")
+	check(t, "[kube_node]\nw1\nw2\nw3 ip=10.0.0.3\n[kube_node:vars]\nansible_host=10.0.0.1\n", AnsibleINI,
+		"", "2 one-address 10.0.0.1 3\n3 one-address 10.0.0.1 3\n4 one-address 10.0.0.1 3")
+	check(t, "kube_node:\n  hosts:\n    w[1:2]: {ansible_host: 10.0.0.1}\n    m1: {ansible_host: 10.0.0.9}\n", Ansible,
+		"m1 10.0.0.9 worker", "3 one-address 10.0.0.1 2")
+	check(t, "kube_node:\n  hosts:\n    w[1:2]: {ansible_host: '10.0.0.[1:2]'}\n", Ansible,
+		"w1 10.0.0.1 worker\nw2 10.0.0.2 worker", "")
+}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -91,9 +92,11 @@ func (v *inventory) list(out List) List {
 		rolesSaid = rolesSaid || is
 	}
 	hops, gate := v.bastion(rolesSaid)
+	shared := v.shared()
 	for _, name := range v.order {
 		m := v.hosts[name]
 		vars, roles, arch := v.known(name)
+		where := addressIn(vars)
 		switch {
 		case name == gate:
 			continue
@@ -105,6 +108,9 @@ func (v *inventory) list(out List) List {
 			continue
 		}
 		l := &line{at: m.at, e: Entry{Machine: config.Machine{Roles: inOrder(roles), Arch: arch}}}
+		if others := shared[where]; addressIn(m.vars) != where && others > 1 {
+			l.why = oneAddress(where, others)
+		}
 		if l.inventoried(name, vars) {
 			out.dropJump(name)
 		}
@@ -112,6 +118,67 @@ func (v *inventory) list(out List) List {
 		out.add(l)
 	}
 	return out
+}
+
+// shared counts the machines that have their address from their groups, by address.
+func (v *inventory) shared() map[string]int {
+	out := map[string]int{}
+	for _, name := range v.order {
+		vars, _, _ := v.known(name)
+		if where := addressIn(vars); where != addressIn(v.hosts[name].vars) {
+			out[where]++
+		}
+	}
+	return out
+}
+
+// addressKeys returns the variables that have the address of a machine; the first that has one counts.
+func addressKeys() []string { return []string{"ansible_host", "ansible_ssh_host", "ip", "access_ip"} }
+
+// addressIn returns the address in variables, "" if there is none or only Ansible can fill it in.
+func addressIn(vars map[string]string) string {
+	for _, key := range addressKeys() {
+		if value := vars[key]; value != "" && !strings.Contains(value, "{{") {
+			return value
+		}
+	}
+	return ""
+}
+
+// each returns the variables of each machine of a pattern: an address that is a range of as many is one for each.
+func each(names []string, vars map[string]string) ([]map[string]string, *event.Msg) {
+	out := make([]map[string]string, len(names))
+	for i := range names {
+		out[i] = maps.Clone(vars)
+	}
+	where := addressIn(vars)
+	if len(names) < 2 || where == "" {
+		return out, nil
+	}
+	for _, key := range addressKeys() {
+		if vars[key] == "" || strings.Contains(vars[key], "{{") {
+			continue
+		}
+		list, why := expand(vars[key])
+		switch {
+		case why != nil:
+			return nil, why
+		case len(list) == len(names):
+			for i := range out {
+				out[i][key] = list[i]
+			}
+		case vars[key] != where: // of another network, and not used
+		case len(list) == 1:
+			return nil, oneAddress(where, len(names))
+		default:
+			return nil, because("machines.names", "names", strconv.Itoa(len(names)), "count", strconv.Itoa(len(list)))
+		}
+	}
+	return out, nil
+}
+
+func oneAddress(where string, machines int) *event.Msg {
+	return because("machines.one-address", "word", where, "count", strconv.Itoa(machines))
 }
 
 // known returns the variables of a machine, from its groups and from itself.
@@ -156,12 +223,7 @@ func (v *inventory) bastion(rolesSaid bool) (hops []config.Bastion, gate string)
 // inventoried takes a name and the variables that hold for it. dropped: its way through other hosts is not understood.
 func (l *line) inventoried(name string, vars map[string]string) (dropped bool) {
 	t := targetOf(name)
-	where := ""
-	for _, key := range []string{"ansible_host", "ansible_ssh_host", "ip", "access_ip"} {
-		if where == "" && !strings.Contains(vars[key], "{{") {
-			where = vars[key]
-		}
-	}
+	where := addressIn(vars)
 	if where == "" {
 		l.set("host", name, name)
 		l.set("name", vars[nameVar], name)
@@ -255,13 +317,18 @@ func readINI(lines []string) List {
 					extra = append(extra, w)
 				}
 			}
-			if why := settle(names, vars, extra); why != nil {
+			why = settle(names, vars, extra)
+			var of []map[string]string
+			if why == nil {
+				of, why = each(names, vars)
+			}
+			if why != nil {
 				clean, _ := withoutSecrets(text)
 				out.Rejected = append(out.Rejected, Rejected{Line: i + 1, Text: clean, Why: *why})
 				continue
 			}
-			for _, n := range names {
-				v.host(name, n, i+1, vars)
+			for k, n := range names {
+				v.host(name, n, i+1, of[k])
 			}
 		}
 	}

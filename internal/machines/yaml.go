@@ -450,12 +450,16 @@ func (r *yamlReader) groups(v *inventory, n *yaml.Node, parent string, depth int
 		for j := 0; hosts != nil && hosts.Kind == yaml.MappingNode && j+1 < len(hosts.Content); j += 2 {
 			h := hosts.Content[j]
 			names, why := namesOf(narrow(h.Value))
+			var of []map[string]string
+			if why == nil {
+				of, why = each(names, variables(hosts.Content[j+1]))
+			}
 			if why != nil {
 				r.out.Rejected = append(r.out.Rejected, Rejected{Line: h.Line, Text: h.Value, Why: *why})
 				continue
 			}
-			for _, one := range names {
-				v.host(name, one, h.Line, variables(hosts.Content[j+1]))
+			for k, one := range names {
+				v.host(name, one, h.Line, of[k])
 			}
 		}
 		r.bareHosts(v, name, hosts)
