@@ -136,6 +136,7 @@ const (
 	Unreachable = "wizard.look.failed"
 	AuthFailed  = "wizard.look.refused"
 	NoPassword  = "wizard.look.password"
+	NoKey       = "wizard.look.no-key"
 	KeyRefused  = "wizard.look.key-refused"
 	NoSudo      = "wizard.look.no-sudo"
 )
@@ -146,6 +147,8 @@ func FailedWord(f *event.Fault) string {
 	case f == nil:
 	case f.Code == "usage.secret":
 		return NoPassword
+	case f.Code == "ssh.key-missing":
+		return NoKey
 	case strings.HasPrefix(f.Code, "ssh.hostkey"):
 		return KeyRefused
 	case strings.HasPrefix(f.Code, "ssh.sudo"):

@@ -19,8 +19,9 @@ import (
 type CertificateRow struct {
 	pki.Certificate
 	At string `json:"at"` // a file of the control host or of a node, or the address that shows it
-	// State: ok, soon, expired, other (than the control host's), absent, silent, unreachable.
-	State string `json:"state"`
+	// State: ok, soon, expired, other (than the control host's), absent, silent, unreachable, no-login.
+	State string       `json:"state"`
+	Fault *event.Fault `json:"fault,omitempty"` // why a node could not be inspected
 	// Days until it ends, whole ones; fewer than none when it has ended. nil of one that nobody has seen.
 	Days *int `json:"days_left,omitempty"`
 }
@@ -95,7 +96,10 @@ func (p *prepared) heldCertificates(ctx context.Context, ours map[string]pki.Cer
 		return got, err
 	}) {
 		if r.Err != nil {
-			silent := CertificateRow{At: r.Node.IP.String(), State: "unreachable"}
+			silent := CertificateRow{At: r.Node.IP.String(), State: "unreachable", Fault: event.AsFault(r.Err)}
+			if silent.Fault.Class == event.ClassAuth {
+				silent.State = "no-login"
+			}
 			silent.Node = r.Node.Name
 			out = append(out, silent)
 			continue

@@ -156,8 +156,8 @@ func Preflight(ctx context.Context, c request.Common, d Deps) (*PreflightResult,
 		return p
 	})
 	return &PreflightResult{
-		Machines: machines(), Findings: i.seen.findings(), Failed: failures(sum), Bundles: i.bundles.Checked(),
-		Deploy: i.call(event.Call{Verb: "deploy"}),
+		Machines: machines(), Findings: i.seen.findings(), Failed: failures(sum),
+		Bundles: i.bundles.Checked(), Deploy: i.call(event.Call{Verb: "deploy"}),
 	}, err
 }
 

@@ -17,20 +17,21 @@ import (
 
 // Machine is what preflight saw of a node. The names of its fields in JSON do not change.
 type Machine struct {
-	Type        string   `json:"type"` // machine
-	Node        string   `json:"node"`
-	Address     string   `json:"address"`
-	Roles       []string `json:"roles"`
-	Reached     bool     `json:"reached"` // the rest is known
-	OS          string   `json:"os,omitempty"`
-	Arch        string   `json:"arch,omitempty"`
-	CPUs        int      `json:"cpus,omitempty"`
-	MemoryBytes int64    `json:"memory_bytes,omitempty"`
-	DiskBytes   int64    `json:"disk_free_bytes,omitempty"` // where images and data go
-	SkewNS      int64    `json:"clock_skew_ns"`             // the node's clock minus this machine's
-	Runtime     string   `json:"runtime,omitempty"`         // that runs already
-	Cluster     string   `json:"cluster,omitempty"`         // whose node it is already
-	Kubelet     string   `json:"kubelet,omitempty"`         // version that runs
+	Type        string       `json:"type"` // machine
+	Node        string       `json:"node"`
+	Address     string       `json:"address"`
+	Roles       []string     `json:"roles"`
+	Reached     bool         `json:"reached"` // the rest is known
+	Fault       *event.Fault `json:"-"`       // why it was not reached; a finding says it, too
+	OS          string       `json:"os,omitempty"`
+	Arch        string       `json:"arch,omitempty"`
+	CPUs        int          `json:"cpus,omitempty"`
+	MemoryBytes int64        `json:"memory_bytes,omitempty"`
+	DiskBytes   int64        `json:"disk_free_bytes,omitempty"` // where images and data go
+	SkewNS      int64        `json:"clock_skew_ns"`             // the node's clock minus this machine's
+	Runtime     string       `json:"runtime,omitempty"`         // that runs already
+	Cluster     string       `json:"cluster,omitempty"`         // whose node it is already
+	Kubelet     string       `json:"kubelet,omitempty"`         // version that runs
 }
 
 // Preflight plans an inspection of every machine and the result of the checks. machines gives what was seen, when the
@@ -49,7 +50,11 @@ func Preflight(env Env) (p *engine.Plan, machines func() []Machine) {
 	return b.Plan(), func() []Machine {
 		var out []Machine
 		for _, n := range env.Cluster.Nodes {
-			out = append(out, machine(n, r.Fact(n.Name)))
+			m := machine(n, r.Fact(n.Name))
+			if why := r.Failure(n.Name, n.Name).Fault; !m.Reached && why.Code != "internal" {
+				m.Fault = &why
+			}
+			out = append(out, m)
 		}
 		return out
 	}

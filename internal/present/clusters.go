@@ -93,6 +93,7 @@ func RunLines(out *Lines, clusters []operation.ClusterRuns) {
 // Certificates lists certificates.
 func Certificates(p *i18n.Printer, rows []operation.CertificateRow) document.Document {
 	s := document.Section{Head: strings.Split(p.T("certs.header"), "\t")}
+	var why []string
 	for _, r := range rows {
 		end, days := "–", "–"
 		if r.Days != nil {
@@ -103,8 +104,14 @@ func Certificates(p *i18n.Printer, rows []operation.CertificateRow) document.Doc
 			row[4].Tone = document.Bad
 		}
 		s.Rows = append(s.Rows, row)
+		if r.Fault != nil {
+			text, next := p.Fault(r.Fault)
+			if why = append(why, text); next != "" {
+				why = append(why, "  → "+next)
+			}
+		}
 	}
-	return document.Document{s}
+	return append(document.Document{s}, document.Text(why...))
 }
 
 // Severity is how bad the worst of the certificates is: failed when one has expired or is not what it should be,

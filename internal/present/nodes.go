@@ -21,7 +21,7 @@ func Machines(p *i18n.Printer, machines []phases.Machine) document.Document {
 	for _, m := range machines {
 		all := strings.Join(m.Roles, ",")
 		if !m.Reached {
-			row := cells(m.Node, m.Address, all, p.T("preflight.unreached"), "", "", "", "", "", "")
+			row := cells(m.Node, m.Address, all, p.T(unreached(m.Fault)), "", "", "", "", "", "")
 			row[3].Tone = document.Bad
 			s.Rows = append(s.Rows, row)
 			continue
@@ -35,6 +35,18 @@ func Machines(p *i18n.Printer, machines []phases.Machine) document.Document {
 			cmp.Or(m.Runtime, "-")))
 	}
 	return document.Document{s}
+}
+
+// unreached is the word for a node that could not be inspected, by what has to be fixed.
+func unreached(f *event.Fault) string {
+	switch {
+	case f == nil:
+	case f.Code == "ssh.key-missing":
+		return "status.no-key"
+	case f.Class == event.ClassAuth:
+		return "status.no-login"
+	}
+	return "status.unreached"
 }
 
 // Inventory shows what a cleanup would remove from nodes.

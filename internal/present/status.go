@@ -66,8 +66,10 @@ func Status(p *i18n.Printer, st *operation.StatusResult) document.Document {
 	var texts []string
 	for _, n := range st.Nodes {
 		if n.Fault != nil {
-			text, _ := p.Fault(n.Fault)
-			texts = append(texts, text)
+			text, next := p.Fault(n.Fault)
+			if texts = append(texts, text); next != "" {
+				texts = append(texts, "  → "+next)
+			}
 		} else if n.Why != "" {
 			texts = append(texts, n.Node+": "+n.Why)
 		}
@@ -133,10 +135,8 @@ func etcd(p *i18n.Printer, st *phases.Status) document.Section {
 
 func nodeState(p *i18n.Printer, n phases.NodeStatus) document.Cell {
 	switch {
-	case n.LoginFailed():
-		return document.Cell{Text: p.T("status.no-login"), Tone: document.Bad}
 	case !n.Reached:
-		return document.Cell{Text: p.T("status.unreached"), Tone: document.Bad}
+		return document.Cell{Text: p.T(unreached(n.Fault)), Tone: document.Bad}
 	case n.Registered && n.Ready:
 		return document.Cell{Text: "Ready", Tone: document.Good}
 	case n.Registered:

@@ -168,6 +168,14 @@ func CheckKey(file string) error {
 	if f := (*event.Fault)(nil); errors.As(err, &f) {
 		return f
 	}
+	return keyFault(err, file)
+}
+
+// keyFault says why the file of a private key cannot be used.
+func keyFault(err error, file string) *event.Fault {
+	if errors.Is(err, fs.ErrNotExist) {
+		return refused("ssh.key-missing", nil, "file", file)
+	}
 	return refused("ssh.key-file", err, "file", file)
 }
 
@@ -188,7 +196,7 @@ func (k keyFiles) read(ctx context.Context, file string) ([]offer, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, refused("ssh.key-file", err, "file", file)
+		return nil, keyFault(err, file)
 	}
 	out := []offer{{s, file}}
 	cert := strings.TrimSuffix(file, ".pub") + "-cert.pub"

@@ -102,7 +102,7 @@ func TestLogin(t *testing.T) {
 			code: "ssh.key-file", class: event.ClassAuth},
 		{name: "nobody knows the passphrase", target: remote.Target{Keys: []string{locked}}, code: "ssh.key-file",
 			class: event.ClassAuth},
-		{name: "no such key", target: remote.Target{Keys: []string{"/nonexistent"}}, code: "ssh.key-file",
+		{name: "no such key", target: remote.Target{Keys: []string{"/nonexistent"}}, code: "ssh.key-missing",
 			class: event.ClassAuth},
 		{name: "nothing to log in with", code: "ssh.no-credentials", class: event.ClassAuth},
 		{name: "a port that is silent", server: []remotetest.Option{remotetest.WithNoAnswer()},

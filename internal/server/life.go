@@ -21,7 +21,7 @@ type Certificate struct {
 	Name     string    `json:"name"`
 	NotAfter time.Time `json:"not_after,omitzero"`
 	CA       bool      `json:"ca,omitempty"`
-	State    string    `json:"state" doc:"ok, soon, expired, other (than the control host's), absent, silent, unreachable."`
+	State    string    `json:"state" doc:"ok, soon, expired, other (than the control host's), absent, silent, unreachable, no-login."`
 	At       string    `json:"at" doc:"The file that it is in, or the address that shows it."`
 }
 

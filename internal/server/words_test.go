@@ -16,6 +16,7 @@ func TestWordsOfTheAPI(t *testing.T) {
 		"to", "v1.35.0", "cluster", "one", "node", "m1", "addr", "192.0.2.1:22", "type", "ed25519", "fingerprint",
 		"SHA256:x"}
 	for code, field := range map[string]string{"ssh.hostkey-unknown": "host_keys", "ssh.key-file": "ssh.key",
+		"ssh.key-missing": "ssh.key",
 		"ssh.known-hosts": "ssh.known_hosts", "backup.identity": "identity", "backup.no-key": "recipients",
 		"usage.no-run": "/runs", "run.interrupted": "/continue", "upgrade.no-bundles": "bundles",
 		"upgrade.arch": "bundles", "upgrade.skipped": "bundles", "upgrade.bundle-version": "bundles",

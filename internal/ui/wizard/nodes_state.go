@@ -129,8 +129,8 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 		word  string
 	}
 	var counts []count
-	for _, word := range []string{draft.Unreachable, draft.AuthFailed, draft.NoPassword, draft.KeyRefused,
-		draft.NoSudo} {
+	for _, word := range []string{draft.Unreachable, draft.AuthFailed, draft.NoPassword, draft.NoKey,
+		draft.KeyRefused, draft.NoSudo} {
 		counts = append(counts, count{c.failedBy[word], t.Glyphs.Failed, t.Bad, word})
 	}
 	for _, x := range append(counts,

@@ -151,7 +151,7 @@ func TestAPasswordThatIsMissingIsNamed(t *testing.T) {
 func TestALookSaysHowFarItCame(t *testing.T) {
 	for code, want := range map[string]string{"ssh.auth": "wizard.look.refused",
 		"ssh.hostkey-changed": "wizard.look.key-refused", "ssh.sudo-password": "wizard.look.no-sudo",
-		"usage.secret": "wizard.look.password"} {
+		"usage.secret": "wizard.look.password", "ssh.key-missing": "wizard.look.no-key"} {
 		if got := draft.FailedWord(event.NewFault(event.ClassAuth, code, nil)); got != want {
 			t.Errorf("%s: %s", code, got)
 		}
