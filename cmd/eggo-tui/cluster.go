@@ -48,7 +48,7 @@ func (env *environment) source(ctx context.Context, n named) (src request.Source
 			fmt.Fprintln(env.Stderr, env.P.T("cluster.only", "cluster", only, "dir", st.Root, "file", usual))
 		}
 		return request.Source{Cluster: only}, nil
-	case f.Code != "usage.which-cluster" && f.Code != "usage.no-clusters":
+	case f.Code != "usage.which-cluster" && !withoutConfig(f):
 		return src, err
 	case exists(usual):
 		return request.Source{File: usual}, nil
@@ -56,6 +56,12 @@ func (env *environment) source(ctx context.Context, n named) (src request.Source
 		return src, event.NewFault(event.ClassUsage, "usage.no-source", nil, "dir", st.Root, "file", usual)
 	}
 	return src, err
+}
+
+// withoutConfig reports whether a fault says that the state directory has no deploy.yaml.
+func withoutConfig(f *event.Fault) bool {
+	return slices.Contains([]string{"usage.no-clusters", "usage.none-installed", "usage.not-installed",
+		"usage.removed"}, f.Code)
 }
 
 // cluster returns the name of the cluster that a verb reads from the state directory, by the order of source.
@@ -119,7 +125,7 @@ func (env *environment) needsCluster(ctx context.Context, verb string, n named) 
 		lines = append(lines, env.typed()+" -f "+shell.Quote(usual))
 	}
 	if len(lines) == 0 {
-		return event.NewFault(event.ClassUsage, "usage.no-clusters", nil, "dir", st.Root)
+		return operation.Unconfigured(ctx, st, "")
 	}
 	if len(lines) > mostCandidates {
 		lines = append(lines[:mostCandidates], "…")

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/present"
 )
@@ -87,10 +88,14 @@ func (env *environment) configFile(ctx context.Context, o validateOptions) (stri
 		}
 	}
 	src, err := env.source(ctx, named{id: o.id})
-	if src.Cluster != "" {
-		return filepath.Join(env.stateRoot(), src.Cluster, store.ConfigName), err
+	if err != nil || src.Cluster == "" {
+		return src.File, err
 	}
-	return src.File, err
+	file := filepath.Join(env.stateRoot(), src.Cluster, store.ConfigName)
+	if !exists(file) {
+		err = operation.Unconfigured(ctx, env.stateStore(), src.Cluster)
+	}
+	return file, err
 }
 
 // loadConfig reads the file, or standard input for "-".

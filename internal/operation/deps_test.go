@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -123,8 +124,18 @@ func (f *fakeCopy) Persist(context.Context, phases.Kept) error { return nil }
 func (f *fakeCopy) SaveConfig(context.Context, []byte) error   { return nil }
 func (f *fakeCopy) Close() error                               { return os.RemoveAll(f.dir) }
 
-func (f *fakes) Known(ctx context.Context) ([]string, error) { return f.Clusters(ctx) }
-func (f *fakes) Where() string                               { return f.root }
+// Known implements Store: a cluster without a deploy.yaml has runs.
+func (f *fakes) Known(ctx context.Context) ([]string, error) {
+	out, err := f.Clusters(ctx)
+	runs, _ := filepath.Glob(filepath.Join(f.root, "*", "runs"))
+	for _, p := range runs {
+		out = append(out, filepath.Base(filepath.Dir(p)))
+	}
+	slices.Sort(out)
+	return slices.Compact(out), err
+}
+
+func (f *fakes) Where() string { return f.root }
 
 func (f *fakes) Stages(context.Context) ([]string, error) { return nil, nil }
 

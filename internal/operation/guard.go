@@ -72,19 +72,21 @@ func Removable(c *config.Cluster, named []string) ([]config.Node, error) {
 			out = append(out, n)
 		}
 	}
-	for role, code := range map[bundle.Role]string{bundle.ControlPlane: "last-control-plane",
-		bundle.Etcd: "last-etcd"} {
-		if !slices.ContainsFunc(out, func(n config.Node) bool { return n.Has(role) }) {
+	for _, last := range []struct {
+		role bundle.Role
+		code string
+	}{{bundle.ControlPlane, "last-control-plane"}, {bundle.Etcd, "last-etcd"}} {
+		if !slices.ContainsFunc(out, func(n config.Node) bool { return n.Has(last.role) }) {
 			continue
 		}
 		stay := 0
-		for _, n := range c.With(role) {
+		for _, n := range c.With(last.role) {
 			if !slices.ContainsFunc(out, called(n.Name)) {
 				stay++
 			}
 		}
 		if stay == 0 {
-			return nil, usage(code, "names", strings.Join(names(out), ", "))
+			return nil, usage(last.code, "names", strings.Join(names(out), ", "))
 		}
 	}
 	return out, nil
@@ -126,7 +128,7 @@ func OnlyCluster(ctx context.Context, st Store, named string) (string, error) {
 	case 1:
 		return known[0], nil
 	case 0:
-		return "", event.NewFault(event.ClassUsage, "usage.no-clusters", nil, "dir", st.Where())
+		return "", Unconfigured(ctx, st, "")
 	}
 	return "", event.NewFault(event.ClassUsage, "usage.which-cluster", nil,
 		"dir", st.Where(), "known", strings.Join(known, ", "))

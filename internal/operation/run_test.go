@@ -133,8 +133,8 @@ func TestWhereRefusalsAre(t *testing.T) {
 	}
 }
 
-// Of a cluster whose installation was refused it is said that it is not installed yet, and not that there is none; one
-// that was removed is none.
+// Of a cluster whose installation was refused it is said that it is not installed yet, and of one that was removed that
+// it was, and not that there is none: list shows both.
 func TestAClusterThatIsNotInstalledYet(t *testing.T) {
 	_, d := simulate(t, phasestest.Shape{Masters: 1})
 	j, err := journal.Open(d.Store.Where(), "demo")
@@ -147,7 +147,7 @@ func TestAClusterThatIsNotInstalledYet(t *testing.T) {
 	}{
 		{"deploy", "usage.not-installed", event.RunEnded{Outcome: event.Failed, Exit: 5,
 			Fault: event.NewFault(event.ClassPreflight, "preflight.failed", nil)}},
-		{"cleanup", "usage.none-of-that-name", event.RunEnded{Outcome: event.Changed}},
+		{"cleanup", "usage.removed", event.RunEnded{Outcome: event.Changed}},
 	} {
 		log, err := j.NewRun(c.verb, time.Now().Add(time.Duration(i)*time.Minute))
 		if err != nil {
@@ -164,6 +164,9 @@ func TestAClusterThatIsNotInstalledYet(t *testing.T) {
 		}
 		if _, err := Status(t.Context(), request.OfCluster("demo"), d); code(err) != c.code {
 			t.Errorf("%s: %v, want %s", c.verb, err, c.code)
+		}
+		if _, err := OnlyCluster(t.Context(), d.Store, ""); code(err) != c.code {
+			t.Errorf("the only one after %s: %v, want %s", c.verb, err, c.code)
 		}
 	}
 }

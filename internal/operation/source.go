@@ -15,7 +15,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
@@ -87,14 +86,13 @@ func configOf(ctx context.Context, st Store, cluster string) (text []byte, path 
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", event.NewFault(event.ClassUsage, "config.unreadable", err, "file", path)
 	}
-	known, err := st.Clusters(ctx)
+	known, err := st.Known(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	root := filepath.Dir(files.Dir())
-	if attempted(files.Journal()) {
-		return nil, "", event.NewFault(event.ClassUsage, "usage.not-installed", nil, "cluster", cluster, "dir",
-			files.Dir())
+	if slices.Contains(known, cluster) {
+		return nil, "", unconfigured(cluster, files)
 	}
 	if len(known) == 0 {
 		return nil, "", event.NewFault(event.ClassUsage, "usage.none-of-that-name", nil, "cluster", cluster, "dir",
@@ -104,10 +102,36 @@ func configOf(ctx context.Context, st Store, cluster string) (text []byte, path 
 		"cluster", cluster, "dir", root, "known", strings.Join(known, ", "))
 }
 
-// attempted says whether a cluster without a deploy.yaml was to be installed: it has runs, and the newest removed none.
-func attempted(runs *journal.Cluster) bool {
+// unconfigured says why a cluster that has a directory has no deploy.yaml: it was removed, or not installed yet.
+func unconfigured(cluster string, files Files) *event.Fault {
+	runs, code := files.Journal(), "usage.not-installed"
 	ids, err := runs.Runs()
-	return err == nil && len(ids) > 0 && runInfo(runs.RunDir(ids[len(ids)-1])).Status != request.Removed
+	if err == nil && len(ids) > 0 && runInfo(runs.RunDir(ids[len(ids)-1])).Status == request.Removed {
+		code = "usage.removed"
+	}
+	return event.NewFault(event.ClassUsage, code, nil, "cluster", cluster, "dir", files.Dir())
+}
+
+// Unconfigured says what a cluster without a deploy.yaml is; "" stands for all clusters of a store in which none has
+// one.
+func Unconfigured(ctx context.Context, st Store, cluster string) error {
+	known, err := st.Known(ctx)
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(known, cluster):
+		known = []string{cluster}
+	case len(known) == 0:
+		return event.NewFault(event.ClassUsage, "usage.no-clusters", nil, "dir", st.Where())
+	case len(known) > 1:
+		return event.NewFault(event.ClassUsage, "usage.none-installed", nil, "dir", st.Where(), "known",
+			strings.Join(known, ", "))
+	}
+	files, err := st.Read(ctx, known[0])
+	if err != nil {
+		return err
+	}
+	return errors.Join(unconfigured(known[0], files), files.Close())
 }
 
 // takeText makes the text's cluster the operation's. Problems of before are not found again.
