@@ -25,6 +25,8 @@ type environment struct {
 	Size           func() (cols, rows int) // of that terminal
 	Now            func() time.Time
 
+	State string // --state-dir
+
 	json   bool // results, progress and errors are JSON lines on Stdout
 	headed bool // the first of them, which tells the version, is written
 }
@@ -59,6 +61,7 @@ func newRoot(env *environment) *cobra.Command {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.PersistentFlags().String("lang", "", p.T("cli.flag.lang"))
+	root.PersistentFlags().StringVar(&env.State, "state-dir", env.State, p.T("cli.flag.state"))
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		lang, _ := cmd.Flags().GetString("lang")
 		if l := i18n.Lang(lang); l != "" && l != i18n.English && l != i18n.Chinese {

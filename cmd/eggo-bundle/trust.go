@@ -23,14 +23,13 @@ import (
 // trustFlags say whose bundles may be given away: the rules are those of deploy, and so is the list of the control
 // host.
 type trustFlags struct {
-	signers, state string
-	allowUnsigned  bool
+	signers       string
+	allowUnsigned bool
 }
 
 func (f *trustFlags) add(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&f.signers, "signers", "", env.P.T("cli.flag.signers"))
 	cmd.Flags().BoolVar(&f.allowUnsigned, "allow-unsigned", false, env.P.T("bundle.cli.flag.allow-unsigned"))
-	cmd.Flags().StringVar(&f.state, "state-dir", "", env.P.T("cli.flag.state"))
 }
 
 // vouching decides about bundles by their heads, before anything of them is unpacked, and tells of it.
@@ -41,7 +40,7 @@ type vouching struct {
 }
 
 func (f *trustFlags) vouching(env *environment) (*vouching, error) {
-	root := f.state
+	root := env.State
 	if root == "" {
 		root = journal.StateDir(env.Getenv, os.Geteuid())
 	}
