@@ -117,8 +117,10 @@ type Access struct {
 	HostKeys  remote.Policy
 	Accepted  map[string][]string // host keys that the request accepts
 	Serves    int                 // how many nodes are behind a bastion that all share; 0: those of Cluster
-	Asker     Asker               // nil: nobody is there
-	Emit      func(event.Event)
+	// ShareBastions uses one connection to each chain of bastions together with other Connections that say so.
+	ShareBastions bool
+	Asker         Asker // nil: nobody is there
+	Emit          func(event.Event)
 	// Added is called when the key of a host was accepted and is in the file, before the connection is used; nil:
 	// nothing.
 	Added func(ctx context.Context) error

@@ -54,7 +54,7 @@ func Probe(ctx context.Context, q ProbeRequest, d Deps, report func(ProbeStage))
 	alone.Nodes = []config.Node{q.Node} // many are probed side by side, and each takes room for its own connection
 	conns, err := d.Dialer.Connections(Access{
 		Cluster: &alone, HostKeys: policy, Asker: d.Asker, Emit: func(e event.Event) { _ = emit(e) },
-		KnownHosts: func() string { return q.KnownHosts }, Serves: q.Serves,
+		KnownHosts: func() string { return q.KnownHosts }, Serves: q.Serves, ShareBastions: true,
 		AlsoKnown: func() []string {
 			if q.AlsoKnown == "" {
 				return nil

@@ -37,12 +37,15 @@ type SSH struct {
 	reserved int           // descriptors for the connections of all runs
 	dials    int           // that are going on
 	freed    chan struct{} // closed when there is more for others
+	ways     map[string]*way
 }
 
 var _ operation.Dialer = (*SSH)(nil)
 
 // New makes a dialer.
-func New(o Options) *SSH { return &SSH{options: o, files: openFiles, freed: make(chan struct{})} }
+func New(o Options) *SSH {
+	return &SSH{options: o, files: openFiles, freed: make(chan struct{}), ways: map[string]*way{}}
+}
 
 // Connections implements operation.Dialer.
 func (d *SSH) Connections(a operation.Access) (operation.Connections, error) {
@@ -58,7 +61,7 @@ func (d *SSH) Connections(a operation.Access) (operation.Connections, error) {
 	}
 	return &connections{
 		dialer: d, access: a, shared: remote.NewShared(remote.Limits{}), release: release,
-		hosts: map[string]*connection{}, last: map[string]*remote.Bastion{},
+		hosts: map[string]*connection{}, last: map[string]*remote.Bastion{}, ways: map[string]*way{},
 	}, nil
 }
 
@@ -76,6 +79,8 @@ type connections struct {
 	// bastions of its own, and "" of all others.
 	bastions []*remote.Bastion
 	last     map[string]*remote.Bastion
+	ways     map[string]*way // instead of bastions and last, where chains are shared with others
+	releases []func()        // of ways
 }
 
 // connection is that to one node.
@@ -145,7 +150,14 @@ func (c *connections) dial(ctx context.Context, n config.Node) (*remote.Host, er
 	if err := c.allowed(n); err != nil {
 		return nil, err
 	}
-	return remote.Dial(ctx, c.target(n), c.options(c.bastion(n)))
+	via, w := c.bastion(n)
+	if w != nil {
+		ctx = c.asking(ctx)
+		if err := w.ready(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return remote.Dial(ctx, c.target(n), c.options(via))
 }
 
 // Close implements io.Closer.
@@ -162,8 +174,9 @@ func (c *connections) Close() error {
 			_ = k.host.Close() // the node's own end of it is bounded by the lease
 		}
 	}
-	for i := len(c.bastions) - 1; i >= 0; i-- {
-		c.bastions[i].Close()
+	closeAll(c.bastions)
+	for _, release := range c.releases {
+		release()
 	}
 	return nil
 }
@@ -183,8 +196,9 @@ func (c *connections) options(via *remote.Bastion) remote.Options {
 }
 
 func (c *connections) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	if c.access.Asker == nil {
+	a := c.asked(ctx).access.Asker
+	if a == nil {
 		return false, operation.ErrNobody
 	}
-	return c.access.Asker.HostKey(ctx, q)
+	return a.HostKey(ctx, q)
 }

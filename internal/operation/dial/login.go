@@ -44,10 +44,11 @@ func (c *connections) credentials(t remote.Target, key, password string) remote.
 }
 
 func (c *connections) passphrase(ctx context.Context, file string) (string, error) {
-	if c.access.Asker == nil {
+	a := c.asked(ctx).access.Asker
+	if a == nil {
 		return "", operation.ErrNobody
 	}
-	return c.access.Asker.Secret(ctx, operation.SecretQuestion{
+	return a.Secret(ctx, operation.SecretQuestion{
 		ID: operation.KeyQuestion(file), From: "prompt", What: event.M("ask.passphrase", "file", file),
 	})
 }
@@ -101,14 +102,25 @@ func (c *connections) hops(n config.Node) (of string, out []remote.Target) {
 	return of, out
 }
 
-// bastion is the last of those to a node; nil if there is none. All nodes share the cluster's.
-func (c *connections) bastion(n config.Node) *remote.Bastion {
+// bastion is the last of those to a node, with their chain if others share it; nil if there is none. All nodes share
+// the cluster's.
+func (c *connections) bastion(n config.Node) (last *remote.Bastion, shared *way) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	of, hops := c.hops(n)
+	if c.access.ShareBastions && len(hops) > 0 && !c.closed {
+		if c.ways[of] == nil {
+			for i := range hops {
+				hops[i].Serves = c.serves(of)
+			}
+			c.ways[of] = c.way(hops)
+		}
+		w := c.ways[of]
+		return w.bastions[len(w.bastions)-1], w
+	}
 	last, made := c.last[of]
 	if made {
-		return last
+		return last, nil
 	}
 	for _, t := range hops {
 		t.Serves = c.serves(of)
@@ -116,7 +128,7 @@ func (c *connections) bastion(n config.Node) *remote.Bastion {
 		c.bastions = append(c.bastions, last)
 	}
 	c.last[of] = last
-	return last
+	return last, nil
 }
 
 // allowed refuses a node that is one of the dialer's own addresses or behind a bastion that is, and one for which
