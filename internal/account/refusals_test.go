@@ -122,6 +122,9 @@ func TestRepeatedRefusalsAreOneEntry(t *testing.T) {
 // Ten thousand refusals of one user are few entries, also if each is about something else: those that have no entry are
 // counted. Too many within a minute are refused before they are recorded, and other users are not.
 func TestTenThousandRefusals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	for what, about := range map[string]func(n int) asked{
 		"each with another target": func(n int) asked {
 			return asked{"delete-user", "", fmt.Sprint(n), "192.0.2.1", 403}

@@ -188,6 +188,9 @@ func TestHostileImages(t *testing.T) {
 }
 
 func TestTruncatedAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	_, members := sample(t)
 	data := archive(t, members)
 	for n := 0; n < len(data); n += 1 + n%3 {
@@ -202,6 +205,9 @@ func TestTruncatedAnywhere(t *testing.T) {
 // TestFlippedAnywhere: no change goes unseen. What remains are flips that unpack to the same bytes: fields of the gzip
 // header without meaning, a reference to another copy of the same run.
 func TestFlippedAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	_, members := sample(t)
 	data := archive(t, members)
 	want, err := unpack(data)

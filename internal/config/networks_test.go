@@ -44,6 +44,9 @@ func networkProblem(problems config.Problems) (p config.Problem, key string) {
 // What a problem of a network proposes can be written: done as it says, there is no such problem any more, whatever
 // else stands in the file.
 func TestAProposedNetworkIsRight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	rnd := rand.New(rand.NewPCG(22, 1))
 	nets := []string{"10.1.2.3/8", "10.0.0.0/99", "10.244.0.0/16", "10.32.0.0/16", "10.32.1.1/11", "0.0.0.1/0",
 		"10.244.1.0/24", "192.168.0.0/16", "172.16.9.9/12", "10.0.0.0/8", "fd00::1/8", "10.96.0.0/29", "x",

@@ -92,6 +92,9 @@ func TestHostileFilesAreRefusedWithALine(t *testing.T) {
 
 // Whatever a megabyte of YAML is made of, it is answered in bounded time and with a bounded number of problems.
 func TestAMegabyteOfAnythingEndsSoon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	for _, unit := range []string{"[", "{", "- ", "? ", "a: ", "&a ", "'", "x", "- a\n", "a: b\n", "{a: ", "//\n",
 		"- {name: a, ip: 1.1.1.1}\n"} {
 		doc := "masters:\n" + strings.Repeat(unit, (MaxSize-20)/len(unit))
@@ -120,6 +123,9 @@ func cpu(t *testing.T) time.Duration {
 // is cut at every byte of what is not comment, and with its comments at every few bytes, in the middle of Chinese
 // characters too.
 func TestCutAtEveryByte(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	commented := strings.Replace(manual(t), "ip: 192.168.0.2 ", "ip: 192.168.0.1 ", 1)
 	bare := regexp.MustCompile(` *//[^\n]*`).ReplaceAllString(commented, "")
 	for _, tc := range []struct {

@@ -124,6 +124,9 @@ func TestWhereAnImageStands(t *testing.T) {
 const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: c\n    image: "
 
 func TestManifestsThatAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	deep := strings.Repeat("[", 500) + strings.Repeat("]", 500)
 	var bomb strings.Builder
 	bomb.WriteString("apiVersion: example.com/v1\nkind: X\na0: &a0 [x]\n")

@@ -197,6 +197,9 @@ func checkBuild(t *testing.T, seed uint64) {
 }
 
 func TestTheFileHasTheBytesOfThePlainWriter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { checkBuild(t, seed) })
 	}

@@ -14,6 +14,9 @@ import (
 // The history of a cluster's health says what it became, when and why; what it still is after a restart is no entry. It
 // is bounded by age and by number, goes with the cluster, and another cluster's is not touched.
 func TestHealth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	s, _ := open(t, filepath.Join(t.TempDir(), "s.db"))
 	ctx := t.Context()
 	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -10,6 +10,9 @@ import (
 // No flag of a control plane gets lost: with any other value than the one that kubeadm sets it is kept or refused. Only
 // what a member of etcd reads at its first start has no effect any more.
 func TestEveryFlagOfKubeadmWithAnotherValue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long")
+	}
 	flag := regexp.MustCompile(`(?m)^    - (--[a-z-]+)=(.*)$`)
 	for _, component := range []string{etcd, apiServer, controller, scheduler} {
 		for _, m := range flag.FindAllStringSubmatch(file(t, component+".yaml"), -1) {
