@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/scratch"
 )
 
 type pushFlags struct {
@@ -73,11 +73,11 @@ func (f *pushFlags) run(ctx context.Context, env *environment, files []string) e
 			temp = "/var/tmp" // /tmp is memory on many machines
 		}
 	}
-	dir, err := os.MkdirTemp(temp, "eggo-bundle-push-")
+	dir, remove, err := scratch.Dir(temp, "eggo-bundle-push-", env.Now())
 	if err != nil {
 		return writeFault(temp, err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = remove() }() // else the next one does it
 	var archives []*image.Archive
 	for _, file := range files {
 		a, done, err := stagedImages(ctx, v, file, dir)

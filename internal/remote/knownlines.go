@@ -10,10 +10,13 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 	xknown "golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/eggo-k8s/eggo/internal/scratch"
 )
 
 // knownDB is what known_hosts files say. A line that cannot be parsed (a key of SSH-1, a damaged hash, a marker or a
@@ -35,11 +38,11 @@ func parseKnown(files ...string) (*knownDB, error) {
 		return &knownDB{HostKeyDB: db}, err
 	}
 	out := &knownDB{names: map[string]string{}}
-	dir, err := os.MkdirTemp("", "eggo-known-")
+	dir, remove, err := scratch.Dir(os.TempDir(), "eggo-known-", time.Now())
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = remove() }() // else the next one does it
 	texts, copies := map[string][][]byte{}, []string{}
 	for i, file := range files {
 		text, err := os.ReadFile(file)

@@ -192,19 +192,16 @@ func (s *Server) opening(ctx context.Context, k BackupKey, do func(request.Backu
 		d.Asker = operation.Told{Secrets: map[string]string{"backup": k.Passphrase}}
 		return do(request.BackupKey{Passphrase: "prompt"}, d)
 	}
-	f, err := os.CreateTemp("", "eggo-key-") // 0600
+	dir, remove, err := scratchDir(keyPrefix)
 	if err != nil {
+		return err
+	}
+	defer remove()
+	file := filepath.Join(dir, "identity")
+	if err := os.WriteFile(file, []byte(k.Identity), 0o600); err != nil {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(k.Identity)
-	if end := f.Close(); err == nil {
-		err = end
-	}
-	if err != nil {
-		return event.NewFault(event.ClassFailed, "state.write", err)
-	}
-	return do(request.BackupKey{Identity: f.Name()}, d)
+	return do(request.BackupKey{Identity: file}, d)
 }
 
 // executes refuses the path of a bundle whose programs this host is to execute, unless an administrator of all

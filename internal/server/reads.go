@@ -184,11 +184,11 @@ func nodeStatus(text []byte, wanted []profile.Node) ([]NodeStatus, error) {
 // check inspects machines that are to become a cluster. What it needs is kept while it takes, and no longer.
 func (s *Server) check(ctx context.Context, _ access.Caller, in *checkInput) (*checkOutput, error) {
 	c := in.Body.Cluster
-	dir, err := os.MkdirTemp("", "eggo-check-") // 0700
+	dir, remove, err := scratchDir(checkPrefix)
 	if err != nil {
-		return nil, event.NewFault(event.ClassFailed, "state.write", err)
+		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	files, yaml, err := s.deploy(c, dir)
 	if err != nil {
 		return nil, err

@@ -61,6 +61,7 @@ const opensAtOnce = 2
 
 // New gives the API as a handler.
 func New(o Options) http.Handler {
+	sweepScratch()
 	s := &Server{Options: o, opens: make(chan struct{}, opensAtOnce)}
 	mux := http.NewServeMux()
 	c := config(o.Version)

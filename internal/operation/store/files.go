@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 
@@ -16,9 +15,9 @@ import (
 
 // files are those of a cluster, or a copy of them for operations that change nothing.
 type files struct {
-	dir       string
-	journal   *journal.Cluster
-	temporary *os.File // lock of dir, which is a copy; nil: it is not
+	dir     string
+	journal *journal.Cluster
+	remove  func() error // removes dir, which is a copy; nil: it is not
 }
 
 // Dir implements operation.Files.
@@ -59,10 +58,10 @@ func (f *files) Persist(context.Context, phases.Kept) error { return nil }
 
 // Close implements operation.Files.
 func (f *files) Close() error {
-	if f.temporary == nil {
+	if f.remove == nil {
 		return nil
 	}
-	return errors.Join(os.RemoveAll(f.dir), f.temporary.Close())
+	return f.remove()
 }
 
 func write(path string, data []byte) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/scratch"
 )
 
 // ConfigName in a cluster's directory is its own deploy.yaml: that of the last run that passed preflight. That of a
@@ -85,16 +86,19 @@ func (d Dir) Copy(_ context.Context, cluster string) (operation.Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, lock, err := scratch(os.TempDir(), time.Now())
+	dir, remove, err := scratch.Dir(os.TempDir(), copyPrefix, time.Now())
 	if err != nil {
 		return nil, event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	f := &files{dir: dir, journal: j, temporary: lock}
+	f := &files{dir: dir, journal: j, remove: remove}
 	if err := copyState(j.Path(), dir); err != nil {
 		return nil, errors.Join(event.NewFault(event.ClassFailed, "state.read", err), f.Close())
 	}
 	return f, nil
 }
+
+// copyPrefix begins the names of directories with copies of clusters' files, CA keys among them.
+const copyPrefix = "eggo-copy-"
 
 // copyState copies what a cluster keeps here, but for its runs and snapshots.
 func copyState(from, to string) error {

@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -19,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/scratch"
 )
 
 // Snapshots saves etcd's data as files on the control host.
@@ -145,11 +145,11 @@ func (r *Snapshots) save(ctx context.Context, n config.Node, nd *node.Node, path
 	}
 	// Until its sum is checked, its bytes are what the node says: a path that can be guessed would offer them to
 	// others.
-	part := filepath.Join(filepath.Dir(path), partPrefix+rand.Text())
-	if err := os.Mkdir(part, 0o700); err != nil {
+	part, remove, err := scratch.Dir(filepath.Dir(path), partPrefix, r.Now())
+	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(part)
+	defer func() { _ = remove() }() // else the next snapshot does it
 	f, err := os.OpenFile(filepath.Join(part, "snapshot"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err

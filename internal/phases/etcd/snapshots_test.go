@@ -3,11 +3,13 @@ package etcd_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/event/eventtest"
@@ -172,5 +174,26 @@ func TestWhatIsLostIsSavedBefore(t *testing.T) {
 	}
 	if err := lose(); err != nil || f.notices()[len(f.notices())-1] != "notice.no-snapshot" {
 		t.Error(err, f.notices())
+	}
+}
+
+// What runs that were killed have left of snapshots is removed; what only has such a name stays.
+func TestPartsOfKilledRunsAreRemoved(t *testing.T) {
+	f := newFake(t, "e1")
+	gives(t, f)
+	dir := filepath.Join(f.env.StateDir, "snapshots")
+	part, mine := filepath.Join(dir, ".part-ABCDEFGHIJKLMNOPQRSTUVWXYZ"), filepath.Join(dir, ".part-mine")
+	past := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, d := range []string{part, mine} {
+		if err := errors.Join(os.MkdirAll(d, 0o700), os.WriteFile(filepath.Join(d, "snapshot"), nil, 0o600),
+			os.Chtimes(d, past, past)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Snapshots.Save(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".part-*")); !slices.Equal(left, []string{mine}) {
+		t.Error("left:", left)
 	}
 }
