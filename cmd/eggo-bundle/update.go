@@ -13,7 +13,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report/building"
-	"github.com/eggo-k8s/eggo/internal/scratch"
 )
 
 func newUpdate(env *environment) *cobra.Command {
@@ -54,11 +53,11 @@ func runUpdate(cmd *cobra.Command, env *environment, o *build.Options, dry, verb
 	written := o.Lock
 	if dry {
 		// The work is done on a copy, which nobody keeps.
-		dir, remove, err := scratch.Dir(os.TempDir(), "eggo-bundle-", env.Now())
+		dir, err := os.MkdirTemp("", "eggo-bundle-")
 		if err != nil {
 			return writeFault(os.TempDir(), err)
 		}
-		defer func() { _ = remove() }() // else the next one does it
+		defer os.RemoveAll(dir)
 		o.Lock = filepath.Join(dir, lock.Name)
 		data, err := os.ReadFile(written)
 		if err == nil {
