@@ -94,8 +94,8 @@ demo: build ## from nothing to a running cluster of three nodes on this machine 
 demo-down: ## take the demo away
 	go run ./test/e2e/cmd/demo down
 
-lab-up: ## boot the nodes n1 to nN: make lab-up N=5, or N=3 RPM=n2 FOREIGN=n3 for some of the rpm family or of the other architecture
-	go run ./test/lab/cmd/lab up $(N) $(RPM:%=--rpm %) $(FOREIGN:%=--foreign %)
+lab-up: ## boot the nodes n1 to nN: make lab-up N=5, or N=3 RPM=n2 FOREIGN=n3 for some of the rpm family or of the other architecture, N=3 VM=n2 VM_ARM64=n3 for virtual machines
+	go run ./test/lab/cmd/lab up $(N) $(RPM:%=--rpm %) $(FOREIGN:%=--foreign %) $(VM:%=--vm %) $(VM_ARM64:%=--vm-arm64 %)
 
 lab-down: ## power the lab's nodes off and remove its network
 	go run ./test/lab/cmd/lab down

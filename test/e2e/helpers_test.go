@@ -48,6 +48,12 @@ func newLab(t *testing.T, n int) *stand.Stand {
 // newLabWith is newLab, with nodes of Debian 13 among the others.
 func newLabWith(t *testing.T, n int, thirteen ...string) *stand.Stand {
 	t.Helper()
+	return newLabOf(t, n, func(l *lab.Lab) { l.OfDebian13(thirteen...) })
+}
+
+// newLabOf is newLab, with nodes of other kinds among the others.
+func newLabOf(t *testing.T, n int, of func(*lab.Lab)) *stand.Stand {
+	t.Helper()
 	s := newStand(t)
 	ctx := t.Context()
 	must(t, "build", s.Build(ctx))
@@ -60,7 +66,7 @@ func newLabWith(t *testing.T, n int, thirteen ...string) *stand.Stand {
 			t.Error(err)
 		}
 	})
-	s.Lab.OfDebian13(thirteen...)
+	of(s.Lab)
 	must(t, "lab", s.Lab.Up(ctx, n))
 	must(t, "old state", os.RemoveAll(s.State())) // of another run in the same directory: these nodes are new
 	return s
@@ -131,8 +137,13 @@ func noRestart(t *testing.T, before, after []string) {
 // watched over it, a login's session), so a difference counts when it stays.
 func same(t *testing.T, before []lab.Snapshot, now func() []lab.Snapshot) {
 	t.Helper()
+	sameWithin(t, 20*time.Second, before, now)
+}
+
+func sameWithin(t *testing.T, limit time.Duration, before []lab.Snapshot, now func() []lab.Snapshot) {
+	t.Helper()
 	var left []string
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(limit); ; {
 		after := now()
 		left = nil
 		for i := range before {

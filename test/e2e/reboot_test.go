@@ -59,7 +59,7 @@ func downAtOnce(t *testing.T, s *stand.Stand, n, kubelets int) {
 		since := func() time.Duration { return time.Since(began).Round(100 * time.Millisecond) }
 		must(t, way.name, way.do())
 		up := since()
-		must(t, "nodes", stand.Until(ctx, 3*time.Minute, "every node is Ready in its new boot",
+		must(t, "nodes", stand.Until(ctx, s.Limit(3*time.Minute), "every node is Ready in its new boot",
 			func(ctx context.Context) error {
 				return booted(ctx, s, kubelets)
 			}))

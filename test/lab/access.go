@@ -46,6 +46,9 @@ func (l *Lab) writeAccess() error {
 			}
 		}
 		fmt.Fprintf(&config, "Host %s %s\n  HostName %s\n", n, address, address)
+		if l.IsVM(n) { // ssh counts the exchange of keys in
+			config.WriteString("  ConnectTimeout 60\n")
+		}
 	}
 	fmt.Fprintf(&config, `Host *
   User root

@@ -76,21 +76,35 @@ func programExists(name string) bool {
 	return false
 }
 
-// foreignPrograms are what nodes of the other architecture need besides.
+// foreignPrograms run programs of the other architecture.
 func foreignPrograms() []hostProgram {
-	m := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[OtherArch()]
-	return []hostProgram{{"qemu-" + m + "-static", "qemu-user-static"}, {"arch-test", "arch-test"}}
+	return []hostProgram{{"qemu-" + qemuName(OtherArch()) + "-static", "qemu-user-static"}, {"arch-test", "arch-test"}}
 }
 
 // Install installs the Debian packages that are missing, with the machine's own apt, and says so.
 func (l *Lab) Install(ctx context.Context) error {
-	missing := MissingPackages()
-	for _, f := range l.wanted {
-		if f == Foreign {
-			missing = missingOf(append(foreignPrograms(), hostPrograms...))
-		}
+	wanted := hostPrograms
+	for _, d := range l.wanted {
+		wanted = append(wanted[:len(wanted):len(wanted)], d.programs()...)
 	}
-	return l.install(ctx, missing)
+	return l.install(ctx, missingOf(wanted))
+}
+
+// programs are what nodes of that kind need besides.
+func (d Disk) programs() (list []hostProgram) {
+	if d.VM != "" {
+		list = vmPrograms(d.VM)
+	}
+	if d.Family == Foreign || d.VM == OtherArch() {
+		list = append(list, foreignPrograms()...)
+	}
+	return list
+}
+
+// vmPrograms run a virtual machine of an architecture.
+func vmPrograms(arch string) []hostProgram {
+	pkg := map[string]string{"amd64": "qemu-system-x86", "arm64": "qemu-system-arm"}[arch]
+	return []hostProgram{{qemuSystem(arch), pkg}}
 }
 
 // Provide installs the Debian package that has a program, if the program is not there: for what is not the lab's own
@@ -192,9 +206,15 @@ func (l *Lab) elsewhere() string {
 	return ""
 }
 
-// labOf reads the lab's directory out of the command line of one of its nspawns.
+// labOf reads the lab's directory out of the command line of one of its nspawns or qemus.
 func labOf(name string, args []string) string {
-	if len(args) == 0 || filepath.Base(args[0]) != "systemd-nspawn" {
+	if len(args) == 0 {
+		return ""
+	}
+	if strings.HasPrefix(filepath.Base(args[0]), "qemu-system-") {
+		return labOfQEMU(name, args)
+	}
+	if filepath.Base(args[0]) != "systemd-nspawn" {
 		return ""
 	}
 	dir, ours := "", false
@@ -204,6 +224,24 @@ func labOf(name string, args []string) string {
 			ours = err == nil
 		}
 		if d, ok := strings.CutPrefix(a, "--directory="); ok { // LAB/nodes/nK/root
+			dir = filepath.Dir(filepath.Dir(filepath.Dir(d)))
+		}
+	}
+	if !ours {
+		return ""
+	}
+	return dir
+}
+
+func labOfQEMU(name string, args []string) string {
+	dir, ours := "", false
+	for i := 1; i < len(args); i++ {
+		if m, ok := strings.CutPrefix(args[i], name+"-"); ok && args[i-1] == "-name" {
+			_, err := nodeNumber(m)
+			ours = err == nil
+		}
+		if d, ok := strings.CutPrefix(args[i], "file="); ok && args[i-1] == "-drive" { // LAB/nodes/nK/disk.img,...
+			d, _, _ = strings.Cut(d, ",")
 			dir = filepath.Dir(filepath.Dir(filepath.Dir(d)))
 		}
 	}

@@ -18,6 +18,13 @@
 // the node's own mount namespace and is gone with the last such node; one that the machine has already is left as it
 // is.
 //
-// Nodes share the machine's kernel and clock. Killing a node ends its processes at once; what it had
+// Such nodes share the machine's kernel and clock. Killing one ends its processes at once; what it had
 // written and not yet synced survives, unlike on a machine that loses its power.
+//
+// A node may be a virtual machine instead, of amd64 or arm64: qemu-system with Debian's own kernel and root file
+// system, on the same network, with cgroup v2, AppArmor, modules that it loads, a clock of its own, and a power
+// cut that loses what was not synced. Everything that can be done to a node can be done to one. KVM runs it where
+// a probe shows that /dev/kvm runs a stock kernel; else it is emulated, and a program takes ten to forty times as
+// long. How many times was measured when it booted (Slowness): tests scale their limits with it. The disk of one
+// can be booted in a namespace for a while, where all is fast (Turn).
 package lab

@@ -45,7 +45,10 @@ func (c command) output() (string, error) {
 
 // shown is the command line as errors name it: scripts are cut short.
 func (c command) shown() string {
-	line := strings.Join(c.Args, " ")
+	return shorten(strings.Join(c.Args, " "))
+}
+
+func shorten(line string) string {
 	line, _, _ = strings.Cut(line, "\n")
 	return line[:min(len(line), 200)]
 }

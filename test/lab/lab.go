@@ -23,6 +23,8 @@ const (
 	DefaultName = "eggo"
 	// DefaultDiskGiB is the size of a node's disk; it is sparse, so only what is written takes space.
 	DefaultDiskGiB = 24
+	// DefaultMemoryMiB is the memory of a virtual machine: enough for a control plane.
+	DefaultMemoryMiB = 2560
 	// MaxNodes bounds the nodes of one lab: nK has the address .10+K.
 	MaxNodes = 200
 	// minFree is what must be free beneath the lab directory before a node gets a disk.
@@ -39,6 +41,8 @@ type Options struct {
 	Out io.Writer
 	// DiskGiB is the size of disks made from now on; 0 is DefaultDiskGiB.
 	DiskGiB int
+	// MemoryMiB is the memory of virtual machines that boot from now on; 0 is DefaultMemoryMiB.
+	MemoryMiB int
 }
 
 // Lab is a set of nodes on one network. Its methods may be called from several processes: they wait for
@@ -50,7 +54,8 @@ type Lab struct {
 	subnet  Subnet
 	out     io.Writer
 	diskGiB int
-	wanted  map[string]Family // of nodes that are to be something else than Debian
+	memory  int             // MiB of virtual machines
+	wanted  map[string]Disk // of nodes that are to be something else than Debian
 }
 
 var nameRule = regexp.MustCompile(`^[a-z][a-z0-9]{0,7}$`)
@@ -59,7 +64,7 @@ var nameRule = regexp.MustCompile(`^[a-z][a-z0-9]{0,7}$`)
 // new gets its subnet here.
 func Open(o Options) (*Lab, error) {
 	l := &Lab{name: first(o.Name, os.Getenv("LAB"), DefaultName), root: first(o.Dir, os.Getenv("EGGO_LAB_DIR")),
-		out: o.Out, diskGiB: o.DiskGiB}
+		out: o.Out, diskGiB: o.DiskGiB, memory: o.MemoryMiB}
 	if !nameRule.MatchString(l.name) {
 		return nil, fmt.Errorf("lab name %q: must be one to eight of a-z and 0-9, a letter first", l.name)
 	}
@@ -83,6 +88,12 @@ func Open(o Options) (*Lab, error) {
 	if l.diskGiB < 1 || l.diskGiB > 1024 {
 		return nil, fmt.Errorf("disk size %d GiB: must be 1 to 1024", l.diskGiB)
 	}
+	if l.memory == 0 {
+		l.memory = DefaultMemoryMiB
+	}
+	if l.memory < 512 {
+		return nil, fmt.Errorf("memory %d MiB: must be 512 or more", l.memory)
+	}
 	l.dir = filepath.Join(l.root, "labs", l.name)
 	return l, l.settle()
 }
@@ -98,34 +109,55 @@ func first(values ...string) string {
 
 // OfRPM has the named nodes be of the rpm family when they get their disk. One that has a disk keeps it, with the
 // family that it has.
-func (l *Lab) OfRPM(nodes ...string) { l.of(RPM, nodes) }
+func (l *Lab) OfRPM(nodes ...string) { l.of(nodes, func(d *Disk) { d.Family = RPM }) }
 
 // OfDebian13 has the named nodes be of Debian 13 when they get their disk.
-func (l *Lab) OfDebian13(nodes ...string) { l.of(Debian13, nodes) }
+func (l *Lab) OfDebian13(nodes ...string) { l.of(nodes, func(d *Disk) { d.Family = Debian13 }) }
 
 // OfForeign has the named nodes be of the other architecture, run by qemu's emulation, when they get their disk.
-func (l *Lab) OfForeign(nodes ...string) { l.of(Foreign, nodes) }
+func (l *Lab) OfForeign(nodes ...string) { l.of(nodes, func(d *Disk) { d.Family = Foreign }) }
 
-func (l *Lab) of(f Family, nodes []string) {
+// OfVM has the named nodes be virtual machines of an architecture when they get their disk: amd64 or arm64.
+func (l *Lab) OfVM(arch string, nodes ...string) { l.of(nodes, func(d *Disk) { d.VM = arch }) }
+
+func (l *Lab) of(nodes []string, change func(*Disk)) {
 	if l.wanted == nil {
-		l.wanted = map[string]Family{}
+		l.wanted = map[string]Disk{}
 	}
 	for _, n := range nodes {
-		l.wanted[n] = f
+		d := Disk{Family: Debian}
+		if w, ok := l.wanted[n]; ok {
+			d = w
+		}
+		change(&d)
+		l.wanted[n] = d
 	}
 }
 
-// Family is that of the node's disk, or the one that it will get.
-func (l *Lab) Family(node string) Family {
-	text, err := os.ReadFile(l.file(node, "family"))
-	f := Family(strings.TrimSpace(string(text)))
-	if err != nil && !l.exists(node, "disk.img") {
-		f = l.wanted[node]
+// Disk returns what the node's disk was made as, or will be.
+func (l *Lab) Disk(node string) Disk {
+	if !l.exists(node, "disk.img") {
+		if d, ok := l.wanted[node]; ok {
+			return d
+		}
+		return Disk{Family: Debian}
 	}
-	if f == RPM || f == Foreign || f == Debian13 {
-		return f
+	family, _ := readText(l.file(node, "family"))
+	vm, _ := readText(l.file(node, "vm"))
+	d := Disk{Family(strings.TrimSpace(family)), strings.TrimSpace(vm)}
+	if d.Family != RPM && d.Family != Foreign && d.Family != Debian13 {
+		d.Family = Debian
 	}
-	return Debian
+	return d
+}
+
+// readText reads a file of the lab's own; "" if it is not there.
+func readText(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return string(text), err
 }
 
 // settle gives the lab its subnet: the recorded one, or one that no other lab and no link of the machine has.
@@ -217,12 +249,14 @@ func (l *Lab) nodeCgroup(n string) string { return l.cgroup() + "/" + n }
 func (l *Lab) disk(node string) string    { return filepath.Join(l.nodeDir(node), "disk.img") }
 func (l *Lab) file(node, f string) string { return filepath.Join(l.nodeDir(node), f) }
 func (l *Lab) exists(node, f string) bool { _, err := os.Stat(l.file(node, f)); return err == nil }
-func (l *Lab) rootfs(f Family) rootfs {
+func (l *Lab) rootfs(d Disk) rootfs {
 	arch := runtime.GOARCH
-	if f == Foreign {
+	if d.VM != "" {
+		arch = d.VM
+	} else if d.Family == Foreign {
 		arch = OtherArch()
 	}
-	return rootfs{filepath.Join(l.root, "rootfs"), arch, f, l.say}
+	return rootfs{filepath.Join(l.root, "rootfs"), arch, d, l.say}
 }
 
 // enoughSpace refuses to make another disk on a nearly full file system: sparse disks that cannot grow

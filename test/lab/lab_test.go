@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +15,7 @@ import (
 // TestRealNodes boots real machines. It needs root and takes half a minute (and the building of the root file
 // system, the first time), so it runs when EGGO_E2E=1 asks for it.
 func TestRealNodes(t *testing.T) {
-	if os.Getenv("EGGO_E2E") != "1" {
-		t.Skip("boots real nodes: EGGO_E2E=1 runs it")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	bootsNodes(t)
 	machine, instances := machineState(t), inotifyInstances(t)
 	l := freshLab(t, "labtest")
 	h := &story{t, l}
@@ -54,6 +48,17 @@ func TestRealNodes(t *testing.T) {
 		t.Log("another lab is up: fs.inotify.max_user_instances stays as it needs it")
 	} else if now := inotifyInstances(t); now != instances {
 		t.Errorf("fs.inotify.max_user_instances was %d and is %d", instances, now)
+	}
+}
+
+// bootsNodes leaves a test that boots nodes to those who ask for it.
+func bootsNodes(t *testing.T) {
+	t.Helper()
+	if os.Getenv("EGGO_E2E") != "1" {
+		t.Skip("boots real nodes: EGGO_E2E=1 runs it")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
 	}
 }
 
@@ -98,7 +103,7 @@ func (s *story) expect(line, want string) {
 }
 
 func (s *story) reachable(node string) bool {
-	ctx, cancel := context.WithTimeout(s.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(s.Context(), s.l.kind(node).patient(3*time.Second))
 	defer cancel()
 	_, err := s.l.Run(ctx, node, "true")
 	return err == nil
@@ -130,56 +135,6 @@ func freshLab(t *testing.T, name string) *Lab {
 		t.Fatal(err)
 	}
 	return l
-}
-
-// machineState is what a lab must not change on the machine that it runs on.
-func machineState(t *testing.T) string {
-	t.Helper()
-	var b strings.Builder
-	for _, f := range []string{"net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding",
-		"net/ipv4/conf/default/forwarding", "kernel/panic", "kernel/panic_on_oops",
-		"kernel/hostname", "kernel/keys/root_maxkeys", "vm/overcommit_memory", "vm/panic_on_oom"} {
-		text, err := os.ReadFile("/proc/sys/" + f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, "%s=%s", f, text)
-	}
-	if programExists("nft") { // a bare machine gets it from the first Up
-		rules, err := program(t.Context(), "nft", "--stateless", "list", "ruleset").output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.WriteString(rules)
-	}
-	return b.String()
-}
-
-func nothingLeft(t *testing.T, l *Lab) {
-	t.Helper()
-	for _, pattern := range []string{"/run/netns/" + l.name + "-*", "/sys/class/net/" + l.name + "-*",
-		"/sys/fs/cgroup/*/" + l.cgroup(), "/sys/fs/cgroup/" + l.cgroup(), l.dir} {
-		left, err := filepath.Glob(pattern)
-		if err != nil || len(left) > 0 {
-			t.Errorf("left: %v %v", left, err)
-		}
-	}
-	if loops := loopsOf(l.dir); len(loops) > 0 {
-		t.Errorf("loop devices left: %v", loops)
-	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil || strings.Contains(string(mounts), l.dir) {
-		t.Errorf("mounts left: %v", err)
-	}
-	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range commands {
-		if text, err := os.ReadFile(f); err == nil && strings.Contains(string(text), l.dir+"/") {
-			t.Errorf("process left: %s", strings.ReplaceAll(string(text), "\x00", " "))
-		}
-	}
 }
 
 func upAgain(s *story) {
@@ -397,7 +352,7 @@ func killAndStart(s *story) {
 
 func powerOff(s *story) {
 	_, _ = s.l.Run(s.Context(), "n2", "systemctl poweroff") // the connection may end first
-	s.must(until(20*time.Second, "n2 to be off", func() bool {
+	s.must(until(s.l.kind("n2").patient(20*time.Second), "n2 to be off", func() bool {
 		_, on := s.l.supervisor("n2")
 		return !on
 	}))
@@ -412,7 +367,7 @@ func freezeAndThaw(s *story) {
 		s.Errorf("n2 is %s and answers: %v", s.state("n2"), s.reachable("n2"))
 	}
 	s.must(s.l.Thaw("n2"))
-	s.must(until(10*time.Second, "n2 to go on", func() bool { return s.reachable("n2") }))
+	s.must(until(s.l.kind("n2").patient(10*time.Second), "n2 to go on", func() bool { return s.reachable("n2") }))
 	s.run("n2", "systemctl is-active tick && systemctl stop tick")
 }
 
@@ -434,7 +389,7 @@ func cutAndReconnect(s *story) {
 		s.Errorf("n2 is %s and answers: %v", s.state("n2"), s.reachable("n2"))
 	}
 	s.must(s.l.Reconnect(s.Context(), "n2"))
-	s.must(until(10*time.Second, "n2 to answer", func() bool { return s.reachable("n2") }))
+	s.must(until(s.l.kind("n2").patient(10*time.Second), "n2 to answer", func() bool { return s.reachable("n2") }))
 	if s.state("n2") != On {
 		s.Errorf("n2 is %s", s.state("n2"))
 	}

@@ -182,22 +182,23 @@ func netnsExists(name string) bool {
 }
 
 // Cut pulls the node's cable: its link loses the carrier. It stays pulled over a reboot, until Reconnect.
-func (l *Lab) Cut(ctx context.Context, node string) error { return l.cable(ctx, node, "down") }
+func (l *Lab) Cut(ctx context.Context, node string) error { return l.cable(ctx, node, false) }
 
 // Reconnect plugs the node's cable in again.
-func (l *Lab) Reconnect(ctx context.Context, node string) error { return l.cable(ctx, node, "up") }
+func (l *Lab) Reconnect(ctx context.Context, node string) error { return l.cable(ctx, node, true) }
 
-func (l *Lab) cable(ctx context.Context, node, state string) error {
+func (l *Lab) cable(ctx context.Context, node string, in bool) error {
 	if err := l.mustRun(node); err != nil {
 		return err
 	}
-	marker := l.file(node, "cut")
-	if state == "down" {
-		if err := os.WriteFile(marker, nil, 0o644); err != nil {
-			return err
-		}
-	} else if err := os.Remove(marker); err != nil && !os.IsNotExist(err) {
+	if err := l.mark(node, "cut", !in); err != nil {
 		return err
 	}
+	return l.kind(node).plug(ctx, node, in)
+}
+
+// port switches the node's port of the switch on or off.
+func (l *Lab) port(ctx context.Context, node string, on bool) error {
+	state := map[bool]string{true: "up", false: "down"}[on]
 	return program(ctx, "ip", "-n", l.switchNetns(), "link", "set", l.netns(node), state).run()
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,8 +39,11 @@ type Node struct {
 	Name    string
 	Address string
 	State   State
-	PID     int   // of the node's PID 1 on this machine; 0 when off
-	Disk    int64 // bytes that the disk takes up on this machine
+	PID     int    // of the node's PID 1 on this machine, or of its qemu; 0 when off
+	Disk    int64  // bytes that the disk takes up on this machine
+	VM      string // the architecture of a virtual machine; "" for a node in a namespace
+	// Slowness is how many times as long as on this machine a program runs, as measured at the last boot.
+	Slowness float64
 }
 
 func sortNodes(nodes []string) {
@@ -54,12 +58,10 @@ func (l *Lab) supervisor(node string) (process, bool) {
 	return recordedProcess(l.file(node, "supervisor.pid"))
 }
 
-// PID1 is the node's systemd as this machine numbers it.
+// PID1 is the node's systemd as this machine numbers it, or the qemu of a virtual machine.
 func (l *Lab) PID1(node string) (int, error) {
-	if nspawn, ok := recordedProcess(l.file(node, "nspawn.pid")); ok {
-		if pid, ok := nspawn.init(); ok {
-			return pid, nil
-		}
+	if pid, ok := l.kind(node).pid(node); ok {
+		return pid, nil
 	}
 	return 0, fmt.Errorf("%s is not running", node)
 }
@@ -80,7 +82,10 @@ func (l *Lab) List() ([]Node, error) {
 	}
 	var nodes []Node
 	for _, name := range names {
-		n := Node{Name: name, State: Off}
+		n := Node{Name: name, State: Off, Slowness: l.Slowness(name)}
+		if l.IsVM(name) {
+			n.VM = l.Disk(name).VM
+		}
 		if n.Address, err = l.Address(name); err != nil {
 			return nil, err
 		}
@@ -198,11 +203,12 @@ func (l *Lab) each(nodes []string, fn func(string) error) error {
 
 // boot starts the node's supervisor, which outlives this process.
 func (l *Lab) boot(ctx context.Context, node string) error {
-	k, err := nodeNumber(node)
-	if err != nil {
+	kind := l.kind(node)
+	if err := kind.prepare(ctx, node); err != nil {
 		return err
 	}
-	if err := l.refresh(ctx, node); err != nil {
+	how, err := kind.supervision(ctx, node)
+	if err != nil {
 		return err
 	}
 	hs, err := hierarchies()
@@ -214,15 +220,13 @@ func (l *Lab) boot(ctx context.Context, node string) error {
 		dirs = append(dirs, h.dir)
 	}
 	var settings strings.Builder
-	for _, v := range [][2]string{{"HIERARCHIES", strings.Join(dirs, " ")}, {"CGROUP", l.nodeCgroup(node)},
-		{"MACHINE", l.name + "-" + node},
-		{"HOSTNAME", node}, {"SWITCH", l.switchNetns()}, {"NETNS", l.netns(node)}, {"PORT", l.netns(node)},
-		{"EMULATE", l.machine(node)}, {"MAC", l.subnet.mac(k)}, {"ADDRESS", l.subnet.Node(k)},
-		{"GATEWAY", l.subnet.Gateway()}} {
+	for _, v := range append([][2]string{{"HIERARCHIES", strings.Join(dirs, " ")}, {"CGROUP", l.nodeCgroup(node)},
+		{"SWITCH", l.switchNetns()}, {"PORT", l.netns(node)}}, how.vars...) {
 		fmt.Fprintf(&settings, "%s=%s\n", v[0], shell.Quote(v[1]))
 	}
-	for name, text := range map[string]string{"settings": settings.String(), "supervise.sh": superviseScript,
-		"emulate.sh": emulateScript} {
+	files := map[string]string{"settings": settings.String(), "supervise.sh": superviseScript + "\n" + how.script}
+	maps.Copy(files, how.files)
+	for name, text := range files {
 		if err := renameio.WriteFile(l.file(node, name), []byte(text), 0o755); err != nil {
 			return err
 		}
@@ -244,7 +248,7 @@ func (l *Lab) boot(ctx context.Context, node string) error {
 // ready waits until the node has finished starting, in a boot other than the one that is named.
 func (l *Lab) ready(ctx context.Context, node, otherThan string) error {
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, l.kind(node).patient(5*time.Minute))
 	defer cancel()
 	var state, last string
 	for {
@@ -267,6 +271,9 @@ func (l *Lab) ready(ctx context.Context, node, otherThan string) error {
 		}
 	}
 	took := time.Since(began).Round(100 * time.Millisecond)
+	if err := l.measure(ctx, node); err != nil {
+		return err
+	}
 	if state == "running" {
 		l.say("%s is running (%s)", node, took)
 		return nil
@@ -312,7 +319,7 @@ func (l *Lab) Reboot(ctx context.Context, node string) error {
 	return l.ready(ctx, node, strings.TrimSpace(boot))
 }
 
-// Stop has the node power itself off; one that does not within 30 s is killed.
+// Stop has the node power itself off; one that does not within 30 s (a virtual machine: three minutes) is killed.
 func (l *Lab) Stop(ctx context.Context, node string) error {
 	if _, err := nodeNumber(node); err != nil {
 		return err
@@ -322,11 +329,10 @@ func (l *Lab) Stop(ctx context.Context, node string) error {
 
 func (l *Lab) stop(node string) error {
 	if _, ok := l.supervisor(node); ok && !l.frozen(node) {
-		if nspawn, ok := recordedProcess(l.file(node, "nspawn.pid")); ok {
-			nspawn.signal(syscall.SIGTERM) // nspawn tells systemd
-		}
+		kind := l.kind(node)
+		kind.powerOff(node)
 		gone := func() bool { _, ok := l.supervisor(node); return !ok }
-		if until(30*time.Second, node, gone) == nil {
+		if until(kind.patient(30*time.Second), node, gone) == nil {
 			return l.bury(node)
 		}
 		l.say("%s does not power off, killing it", node)
@@ -347,12 +353,7 @@ func (l *Lab) kill(node string) error {
 	if p, ok := l.supervisor(node); ok {
 		p.signal(syscall.SIGKILL)
 	}
-	if nspawn, ok := recordedProcess(l.file(node, "nspawn.pid")); ok {
-		if pid, ok := nspawn.init(); ok {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // with PID 1 its whole namespace dies
-		}
-		nspawn.signal(syscall.SIGKILL)
-	}
+	l.kind(node).kill(node)
 	return l.bury(node)
 }
 
@@ -366,14 +367,14 @@ func (l *Lab) bury(node string) error {
 	if netnsExists(l.netns(node)) {
 		err = errors.Join(err, program(ctx, "ip", "netns", "del", l.netns(node)).run())
 	}
-	for _, f := range []string{"supervisor.pid", "nspawn.pid"} {
+	for _, f := range []string{"supervisor.pid", "nspawn.pid", "qemu.pid"} {
 		_ = os.Remove(l.file(node, f))
 	}
 	return err
 }
 
 // Freeze stops every process of the node where it is, Thaw lets them go on. A frozen node's kernel still
-// answers to ping and completes TCP handshakes, and nothing more.
+// answers to ping and completes TCP handshakes, and nothing more; a virtual machine stands still as a whole.
 func (l *Lab) Freeze(node string) error {
 	if err := l.mustRun(node); err != nil {
 		return err
@@ -399,7 +400,8 @@ func (l *Lab) Wipe(ctx context.Context, node string) error {
 		if err := l.kill(node); err != nil {
 			return err
 		}
-		l.of(l.Family(node), []string{node})
+		disk := l.Disk(node)
+		l.of([]string{node}, func(d *Disk) { *d = disk })
 		if err := os.RemoveAll(l.nodeDir(node)); err != nil {
 			return err
 		}

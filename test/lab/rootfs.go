@@ -33,6 +33,8 @@ const (
 	debian13Packages = "libkmod2"
 	// rpmPackages make a node of the rpm family out of it.
 	rpmPackages = "dnf,rpm"
+	// vmPackages give a node a kernel of its own, as a server has it. nftables goes again: see vm.sh.
+	vmPackages = "initramfs-tools,udev,apparmor,nftables,linux-image-cloud-"
 	// unwantedDocs keeps manuals and translations out of the nodes' disks.
 	unwantedDocs = "/usr/share/doc/* /usr/share/man/* /usr/share/locale/*"
 )
@@ -45,6 +47,12 @@ var rpmScript string
 
 //go:embed files/foreign.sh
 var foreignScript string
+
+//go:embed files/vm.sh
+var vmScript string
+
+//go:embed files/initramfs.sh
+var initramfsScript string
 
 // Family is what a node is to an installer: whose package manager it has and what its os-release says.
 type Family string
@@ -61,6 +69,13 @@ const (
 	Foreign Family = "foreign"
 )
 
+// Disk is what a node's disk is made as.
+type Disk struct {
+	Family Family
+	// VM is the architecture of a virtual machine, whose disk has a kernel; "" for a node that runs on this machine's.
+	VM string
+}
+
 // suite is the release of Debian that a family's files are of.
 func (f Family) suite() string {
 	if f == Debian13 {
@@ -72,14 +87,16 @@ func (f Family) suite() string {
 // OtherArch is the architecture of foreign nodes.
 func OtherArch() string { return map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH] }
 
-// machine is what qemu calls the architecture of a node whose programs it has to run; "" for a native one.
-func (l *Lab) machine(node string) string { return l.rootfs(l.Family(node)).machine() }
-
+// machine is what qemu calls the architecture of programs that it has to run; "" for a native one.
 func (r rootfs) machine() string {
 	if r.arch == runtime.GOARCH {
 		return ""
 	}
-	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[r.arch]
+	return qemuName(r.arch)
+}
+
+func qemuName(arch string) string {
+	return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[arch]
 }
 
 //go:embed files/emulate.sh
@@ -96,7 +113,8 @@ func (r rootfs) program(ctx context.Context, name string, args ...string) comman
 
 // recipe is the hash of everything that decides what is in the root file system, but for the archive's state
 // on the day that it is built.
-func recipe(arch string, family Family) string {
+func (r rootfs) recipe() string {
+	arch, family := r.arch, r.disk.Family
 	parts := []string{"1", arch, family.suite(), nodePackages, unwantedDocs, customizeScript, RootPassword, OpsUser,
 		OpsPassword}
 	if family == RPM {
@@ -108,27 +126,42 @@ func recipe(arch string, family Family) string {
 	if family == Foreign {
 		parts = append(parts, foreignScript)
 	}
+	if r.disk.VM != "" {
+		parts = append(parts, vmPackages, vmScript, initramfsScript)
+	}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:6])
 }
 
-// rootfs is the cache of node disks of one family: one directory per recipe with the tree and an image per disk size.
+// rootfs is the cache of node disks of one kind: one directory per recipe with the tree and an image per disk size.
 type rootfs struct {
-	dir    string // of all recipes
-	arch   string
-	family Family
-	say    func(format string, args ...any)
+	dir  string // of all recipes
+	arch string
+	disk Disk
+	say  func(format string, args ...any)
 }
 
-// prefix of the directories of the family's recipes.
+// kind is how the directories of the recipes of one kind of disk begin.
+func (r rootfs) kind() string {
+	var words []string
+	if r.disk.VM != "" {
+		words = append(words, "vm", r.disk.VM)
+	}
+	if r.disk.Family != Debian {
+		words = append(words, string(r.disk.Family))
+	}
+	return strings.Join(words, "_")
+}
+
+// prefix of the directories of the kind's recipes.
 func (r rootfs) prefix() string {
-	if r.family == Debian {
+	if r.kind() == "" {
 		return ""
 	}
-	return string(r.family) + "-"
+	return r.kind() + "-"
 }
 
-func (r rootfs) home() string { return filepath.Join(r.dir, r.prefix()+recipe(r.arch, r.family)) }
+func (r rootfs) home() string { return filepath.Join(r.dir, r.prefix()+r.recipe()) }
 
 // image returns the path of a fresh node disk of the given size, making it (and the tree it is made of,
 // one to three minutes) when the cache does not have it.
@@ -165,7 +198,8 @@ func (r rootfs) image(ctx context.Context, gib int) (string, error) {
 
 // build bootstraps Debian from the machine's own apt sources.
 func (r rootfs) build(ctx context.Context, tree string) error {
-	sources, err := aptSources("/", r.family.suite())
+	family := r.disk.Family
+	sources, err := aptSources("/", family.suite())
 	if err != nil {
 		return err
 	}
@@ -173,8 +207,12 @@ func (r rootfs) build(ctx context.Context, tree string) error {
 	for _, s := range sources {
 		fmt.Fprintln(&list, s.line())
 	}
-	r.say("building the nodes' root file system (Debian %s, for the %s family), one to three minutes (under "+
-		"emulation ten)", r.family.suite(), r.family)
+	kernel := ""
+	if r.disk.VM != "" {
+		kernel = ", with a kernel for " + r.disk.VM
+	}
+	r.say("building the nodes' root file system (Debian %s, for the %s family%s), one to three minutes (under "+
+		"emulation ten)", family.suite(), family, kernel)
 	tmp := tree + ".part"
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
@@ -195,45 +233,62 @@ func (r rootfs) build(ctx context.Context, tree string) error {
 	return os.Rename(tmp, tree)
 }
 
-// forgetOthers throws trees of the family's other recipes away: nodes have copies, nothing refers to them.
+// forgetOthers throws trees of the kind's other recipes away: nodes have copies, nothing refers to them.
 func (r rootfs) forgetOthers() {
 	entries, err := os.ReadDir(r.dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		family, _, other := strings.Cut(e.Name(), "-")
-		if ours := other && Family(family) == r.family || !other && r.family == Debian; ours && e.IsDir() &&
+		kind, _, other := strings.Cut(e.Name(), "-")
+		if ours := other && kind == r.kind() || !other && r.kind() == ""; ours && e.IsDir() &&
 			e.Name() != filepath.Base(r.home()) {
 			_ = os.RemoveAll(filepath.Join(r.dir, e.Name()))
 		}
 	}
 }
 
-func (r rootfs) bootstrap(ctx context.Context, tree, sources string, log io.Writer) error {
-	packages, script := nodePackages, customizeScript
-	if r.family == RPM {
+// contents are the packages of the kind, and the script that makes a node of their tree.
+func (r rootfs) contents() (packages, script string) {
+	packages, script = nodePackages, customizeScript
+	switch r.disk.Family {
+	case RPM:
 		packages, script = packages+","+rpmPackages, script+rpmScript
-	}
-	if r.family == Debian13 {
+	case Debian13:
 		packages += "," + debian13Packages
-	}
-	if r.family == Foreign {
+	case Foreign:
 		script += foreignScript
 	}
+	if r.disk.VM != "" {
+		packages, script = packages+","+vmPackages+r.arch, script+vmScript
+	}
+	return packages, script
+}
+
+// arguments are those of mmdebstrap.
+func (r rootfs) arguments(tree string, options ...string) []string {
+	packages, _ := r.contents()
 	args := []string{"--variant=minbase", "--mode=root", "--format=directory", "--architectures=" + r.arch,
 		`--aptopt=Acquire::Languages "none"`, "--include=" + packages}
+	if r.disk.VM != "" {
+		args = append(args, "--essential-hook="+initramfsScript)
+	}
 	for glob := range strings.FieldsSeq(unwantedDocs) {
 		args = append(args, "--dpkgopt=path-exclude="+glob)
 	}
-	for _, option := range r.aptProxies(ctx) {
+	for _, option := range options {
 		args = append(args, "--aptopt="+option)
 	}
-	c := r.program(ctx, "mmdebstrap", append(args, r.family.suite(), tree, "-")...).stdin([]byte(sources))
+	return append(args, r.disk.Family.suite(), tree, "-")
+}
+
+func (r rootfs) bootstrap(ctx context.Context, tree, sources string, log io.Writer) error {
+	c := r.program(ctx, "mmdebstrap", r.arguments(tree, r.aptProxies(ctx)...)...).stdin([]byte(sources))
 	c.Stdout, c.Stderr = log, log
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("mmdebstrap: %w", err)
 	}
+	_, script := r.contents()
 	c = r.program(ctx, "chroot", tree, "/bin/sh").stdin([]byte(script))
 	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "ROOT_PASSWORD=" + RootPassword,
 		"OPS_PASSWORD=" + OpsPassword}
@@ -262,15 +317,14 @@ func (r rootfs) aptProxies(ctx context.Context) []string {
 	return options
 }
 
-// BuildRootfs makes the disk that nodes of a family are copied from, if the cache does not have it, and returns its
-// path.
-func (l *Lab) BuildRootfs(ctx context.Context, family Family) (string, error) {
-	l.of(family, []string{""}) // what its programs need on this machine
+// BuildRootfs makes the disk that nodes of a kind are copied from, if the cache does not have it, and returns its path.
+func (l *Lab) BuildRootfs(ctx context.Context, d Disk) (string, error) {
+	l.of([]string{""}, func(w *Disk) { *w = d }) // what its programs need on this machine
 	if err := l.Install(ctx); err != nil {
 		return "", err
 	}
 	if err := l.enoughSpace(); err != nil {
 		return "", err
 	}
-	return l.rootfs(family).image(ctx, l.diskGiB)
+	return l.rootfs(d).image(ctx, l.diskGiB)
 }

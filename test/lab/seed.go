@@ -6,9 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/rand"
-	_ "embed"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -56,15 +54,18 @@ func (s *seed) bytes() ([]byte, error) {
 }
 
 // visitScript mounts a node's disk where nobody else sees it, unpacks stdin over it if it is not empty, and
-// prints the public host keys.
-const visitScript = `set -e
+// prints the public host keys. Before leaveScript another one may do something with $1/root.
+const (
+	visitScript = `set -e
 mount -o loop,noatime "$1/disk.img" "$1/root"
 tar --extract --file=- --directory="$1/root" --no-overwrite-dir --same-permissions
 cat "$1/root"/etc/ssh/ssh_host_*_key.pub
-umount "$1/root"`
+`
+	leaveScript = `umount "$1/root"`
+)
 
-// visit writes files to the disk of a node that is off and returns its public host keys.
-func (l *Lab) visit(ctx context.Context, node string, s *seed) ([]string, error) {
+// visit writes files to the disk of a node that is off, runs a script there and returns its public host keys.
+func (l *Lab) visit(ctx context.Context, node string, s *seed, script string) ([]string, error) {
 	text, err := s.bytes()
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (l *Lab) visit(ctx context.Context, node string, s *seed) ([]string, error)
 		return nil, err
 	}
 	out, err := program(ctx, "unshare", "--mount", "--propagation", "private", "--",
-		"sh", "-c", visitScript, "sh", l.nodeDir(node)).stdin(text).output()
+		"sh", "-c", visitScript+script+leaveScript, "sh", l.nodeDir(node)).stdin(text).output()
 	if err != nil {
 		return nil, err
 	}
@@ -113,15 +114,15 @@ func (l *Lab) makeNode(ctx context.Context, node string) (err error) {
 	if err := l.enoughSpace(); err != nil {
 		return err
 	}
-	family := l.Family(node)
-	image, err := l.rootfs(family).image(ctx, l.diskGiB)
+	disk := l.Disk(node)
+	if err := l.install(ctx, missingOf(disk.programs())); err != nil {
+		return err
+	}
+	image, err := l.rootfs(disk).image(ctx, l.diskGiB)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(l.nodeDir(node), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(l.file(node, "family"), []byte(family+"\n"), 0o644); err != nil {
 		return err
 	}
 	defer func() {
@@ -129,6 +130,14 @@ func (l *Lab) makeNode(ctx context.Context, node string) (err error) {
 			_ = os.RemoveAll(l.nodeDir(node))
 		}
 	}()
+	for name, text := range map[string]string{"family": string(disk.Family), "vm": disk.VM} {
+		if text == "" {
+			continue
+		}
+		if err := os.WriteFile(l.file(node, name), []byte(text+"\n"), 0o644); err != nil {
+			return err
+		}
+	}
 	if err := program(ctx, "cp", "--sparse=always", "--reflink=auto", image, l.disk(node)).run(); err != nil {
 		return err
 	}
@@ -154,14 +163,14 @@ func (l *Lab) makeNode(ctx context.Context, node string) (err error) {
 	if err := hostKeys(ctx, l.nodeDir(node), node, s); err != nil {
 		return err
 	}
-	keys, err := l.visit(ctx, node, s)
+	keys, err := l.visit(ctx, node, s, "")
 	if err != nil {
 		return err
 	}
 	if err := l.recordHostKeys(node, keys); err != nil {
 		return err
 	}
-	l.say("%s has a fresh disk (%s family) and the address %s", node, family, l.subnet.Node(k))
+	l.say("%s has a fresh disk (%s family) and the address %s", node, disk.Family, l.subnet.Node(k))
 	return nil
 }
 
@@ -316,39 +325,6 @@ func parseKernelConfig(text string) map[string]string {
 func kernelRelease() (string, error) {
 	text, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	return strings.TrimSpace(string(text)), err
-}
-
-//go:embed files/init.sh
-var initScript string
-
-// refresh writes to the node's disk what a boot needs of this machine: the node's init and the modules of the
-// running kernel; and it reads the host keys that are on the disk now.
-func (l *Lab) refresh(ctx context.Context, node string) error {
-	release, err := kernelRelease()
-	if err != nil {
-		return err
-	}
-	s := newSeed()
-	s.add("usr/lib/lab/", 0o755, 0, "")
-	s.add("usr/lib/lab/init", 0o755, 0, initScript)
-	marker := l.file(node, "kernel")
-	known, err := os.ReadFile(marker)
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	if string(known) != release {
-		if err := addKernel(ctx, l.nodeDir(node), release, s); err != nil {
-			return fmt.Errorf("describing the kernel to %s: %w", node, err)
-		}
-	}
-	keys, err := l.visit(ctx, node, s)
-	if err != nil {
-		return err
-	}
-	if err := l.recordHostKeys(node, keys); err != nil {
-		return err
-	}
-	return renameio.WriteFile(marker, []byte(release), 0o644)
 }
 
 func (l *Lab) recordHostKeys(node string, keys []string) error {

@@ -20,14 +20,15 @@ func (l *Lab) Slow(ctx context.Context, node, rate string) error {
 	if err := l.mustRun(node); err != nil {
 		return err
 	}
-	ends := [][]string{{l.switchNetns(), l.netns(node)}, {l.netns(node), "eth0"}}
-	for _, e := range ends {
-		if err := program(ctx, "tc", "-n", e[0], "qdisc", "replace", "dev", e[1], "root", "tbf", "rate", rate, "burst",
-			"32kb", "latency", "400ms").run(); err != nil {
-			return fmt.Errorf("slowing the link of %s: %w", node, err)
-		}
+	if err := l.kind(node).slow(ctx, node, rate); err != nil {
+		return fmt.Errorf("slowing the link of %s: %w", node, err)
 	}
 	return nil
+}
+
+// bucket is what tc(8) is given for a link.
+func bucket(link, rate string) []string {
+	return []string{"qdisc", "replace", "dev", link, "root", "tbf", "rate", rate, "burst", "32kb", "latency", "400ms"}
 }
 
 // FarSSH listens in a node at the port and passes what comes on to its sshd, later by half the round trip in either
@@ -116,8 +117,11 @@ func (l *Lab) Dial(ctx context.Context, node, network, address string) (c net.Co
 	return c, err
 }
 
-// inside runs fn in the network of a node; a socket that it makes stays there.
+// inside runs fn in the network of a node in a namespace; a socket that it makes stays there.
 func (l *Lab) inside(node string, fn func() error) error {
+	if l.IsVM(node) {
+		return fmt.Errorf("%s is a virtual machine: nothing of this machine runs in its network", node)
+	}
 	result := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine

@@ -4,19 +4,15 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -70,14 +66,19 @@ func excluded(path string) bool {
 }
 
 // Snapshot lists the state of a running node. It looks from outside, so it needs no tool and no sshd in the node
-// (but systemctl, dpkg-query, and rpm where it is) and leaves nothing there.
+// (but systemctl, dpkg-query, and rpm where it is) and leaves nothing there. A virtual machine is looked at through
+// ssh.
 func (l *Lab) Snapshot(ctx context.Context, node string) (Snapshot, error) {
-	pid, err := l.PID1(node)
+	if err := l.mustRun(node); err != nil {
+		return Snapshot{}, err
+	}
+	look, err := l.kind(node).look(ctx, node)
 	if err != nil {
 		return Snapshot{}, err
 	}
 	s := Snapshot{Node: node, Excluded: exclusions, Sections: map[string][]Entry{}}
-	n := inside{ctx, pid}
+	defer func() { _ = look.close() }()
+	n := listing{look}
 	for _, section := range []struct {
 		name string
 		list func() ([]Entry, error)
@@ -147,115 +148,34 @@ func (s Snapshot) Write(w io.Writer) error {
 	return b.Flush()
 }
 
-// inside looks into a node through its PID 1.
-type inside struct {
-	ctx context.Context
-	pid int
+// view is what a snapshot sees of a node.
+type view interface {
+	// files lists the files of the root file system that are not excluded.
+	files() ([]Entry, error)
+	// processes lists the programs that run in the node, each once.
+	processes() ([]Entry, error)
+	// node runs a program of the node, in the node.
+	node(name string, args ...string) (string, error)
+	// net runs ip, ss or nft in the node's network; the node need not have it.
+	net(name string, args ...string) (string, error)
+	// read returns a file of the node, and proc one of its PID 1 in /proc; os.ErrNotExist if there is none.
+	read(path string) (string, error)
+	proc(path string) (string, error)
+	close() error
 }
 
-func (n inside) root() string { return fmt.Sprintf("/proc/%d/root", n.pid) }
+// listing makes the sections out of it.
+type listing struct{ view }
 
-// node runs a program of the node, in the node.
-func (n inside) node(name string, args ...string) (string, error) {
-	c := program(n.ctx, "nsenter", append([]string{"--all", "--target", strconv.Itoa(n.pid), "--", name}, args...)...)
-	c.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
-	return c.output()
-}
-
-// net runs a program of this machine in the node's network, so that the node need not have it.
-func (n inside) net(name string, args ...string) (string, error) {
-	return program(n.ctx, "nsenter", append([]string{"--net", "--target", strconv.Itoa(n.pid), "--", name},
-		args...)...).output()
-}
-
-func (n inside) files() ([]Entry, error) {
-	root := n.root()
-	var top syscall.Stat_t
-	if err := syscall.Stat(root+"/", &top); err != nil {
-		return nil, err
-	}
-	var entries []Entry
-	err := filepath.WalkDir(root+"/", func(path string, d fs.DirEntry, err error) error {
-		name := "/" + strings.TrimLeft(strings.TrimPrefix(path, root), "/")
-		if excluded(name) {
-			if d != nil && d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if os.IsNotExist(err) {
-			return nil // it went away while we walked
-		}
-		if err != nil {
-			return err
-		}
-		var st syscall.Stat_t
-		if err := syscall.Lstat(path, &st); err != nil {
-			return ignoreGone(err)
-		}
-		value, err := describe(path, st)
-		if err != nil {
-			return ignoreGone(err)
-		}
-		if st.Dev != top.Dev {
-			if d.IsDir() {
-				return fs.SkipDir // something mounted: see mounts
-			}
-			return nil
-		}
-		entries = append(entries, Entry{name, value})
-		return nil
-	})
-	return entries, err
-}
-
-func ignoreGone(err error) error {
-	if os.IsNotExist(err) {
-		return nil
-	}
-	return err
-}
-
-// describe says what a file is: its kind, mode, owner and content.
-func describe(path string, st syscall.Stat_t) (string, error) {
-	kind, content := "other", ""
-	switch st.Mode & syscall.S_IFMT {
-	case syscall.S_IFREG:
-		kind = "file"
-		f, err := os.Open(path)
-		if err != nil {
-			return "", err
-		}
-		defer func() { _ = f.Close() }()
-		h := sha256.New()
-		if _, err := io.Copy(h, f); err != nil {
-			return "", err
-		}
-		content = hex.EncodeToString(h.Sum(nil))
-	case syscall.S_IFDIR:
-		kind = "dir"
-	case syscall.S_IFLNK:
-		kind = "link"
-		target, err := os.Readlink(path)
-		if err != nil {
-			return "", err
-		}
-		content = "-> " + target
-	case syscall.S_IFCHR, syscall.S_IFBLK:
-		kind, content = "device", fmt.Sprint(st.Rdev)
-	}
-	return strings.TrimSpace(fmt.Sprintf("%s %04o %d:%d %s", kind, st.Mode&0o7777, st.Uid, st.Gid, content)), nil
-}
-
-func (n inside) packages() ([]Entry, error) {
+func (n listing) packages() ([]Entry, error) {
 	out, err := n.node("dpkg-query", "--show", "--showformat",
 		"${Package}:${Architecture}\t${Version} ${db:Status-Abbrev}\n")
 	if err != nil {
 		return nil, err
 	}
 	entries := keyed(out, "\t")
-	if _, err := os.Lstat(n.root() + "/usr/bin/rpm"); err != nil {
-		return entries, nil
+	if out, err = n.node("sh", "-c", "test ! -e /usr/bin/rpm || echo rpm"); err != nil || out == "" {
+		return entries, err
 	}
 	out, err = n.node("rpm", "-qa", "--qf", "rpm %{NAME}.%{ARCH}\\t%{EPOCHNUM}:%{VERSION}-%{RELEASE}\\n")
 	return append(entries, keyed(out, "\t")...), err
@@ -276,25 +196,25 @@ func keyed(text, separator string) []Entry {
 // transient units come and go with sessions of users.
 var transient = regexp.MustCompile(`^(session-|user@|user-|run-u|run-user-)`)
 
-func (n inside) units() ([]Entry, error) {
+func (n listing) units() ([]Entry, error) {
 	out, err := n.node("systemctl", "list-unit-files", "--no-legend", "--no-pager", "--plain")
 	return slices.DeleteFunc(keyed(out, " "), func(e Entry) bool { return transient.MatchString(e.Key) }), err
 }
 
-func (n inside) failedUnits() ([]Entry, error) {
+func (n listing) failedUnits() ([]Entry, error) {
 	out, err := n.node("systemctl", "list-units", "--failed", "--no-legend", "--no-pager", "--plain")
 	return keyed(out, " "), err
 }
 
 // What of a mount differs from boot to boot: the disk's device, and files of nspawn with random names.
 var (
-	loopDevice = regexp.MustCompile(`^/dev/loop\d+$`)
+	loopDevice = regexp.MustCompile(`^/dev/(loop\d+|vda|root)$`)
 	randomFile = regexp.MustCompile(`/\.#[a-z_-]+[0-9a-f]{16}//deleted$`)
 )
 
-func (n inside) mounts() ([]Entry, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", n.pid))
-	return parseMounts(string(text)), err
+func (n listing) mounts() ([]Entry, error) {
+	text, err := n.proc("mountinfo")
+	return parseMounts(text), err
 }
 
 // parseMounts reads mountinfo(5). The number of a loop device depends on the order of boots; mounts of logged-in
@@ -347,7 +267,7 @@ func shortJSON(text, key string, members ...string) ([]Entry, error) {
 	return entries, nil
 }
 
-func (n inside) links() ([]Entry, error) {
+func (n listing) links() ([]Entry, error) {
 	out, err := n.net("ip", "-details", "-json", "link", "show")
 	if err != nil {
 		return nil, err
@@ -357,12 +277,12 @@ func (n inside) links() ([]Entry, error) {
 
 var peerIndex = regexp.MustCompile(`@if\d+`) // numbers of links on the other side, which differ from boot to boot
 
-func (n inside) addresses() ([]Entry, error) {
+func (n listing) addresses() ([]Entry, error) {
 	out, err := n.net("ip", "-brief", "addr", "show")
 	return keyed(peerIndex.ReplaceAllString(out, ""), " "), err
 }
 
-func (n inside) routes() ([]Entry, error) {
+func (n listing) routes() ([]Entry, error) {
 	var entries []Entry
 	for _, family := range []string{"-4", "-6"} {
 		out, err := n.net("ip", family, "route", "show", "table", "all")
@@ -384,7 +304,7 @@ func (n inside) routes() ([]Entry, error) {
 
 // packetFilter lists the rules of nftables, which iptables-nft writes too, and says which tables of the old
 // iptables the node has used: those can only be listed with the old tool.
-func (n inside) packetFilter() ([]Entry, error) {
+func (n listing) packetFilter() ([]Entry, error) {
 	out, err := n.net("nft", "--stateless", "list", "ruleset")
 	if err != nil {
 		return nil, err
@@ -411,27 +331,27 @@ func (n inside) packetFilter() ([]Entry, error) {
 		entries = append(entries, Entry{strings.Join(strings.Fields(table+" "+chain+" "+line), " "), ""})
 	}
 	for _, family := range []string{"ip", "ip6"} {
-		names, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s_tables_names", n.pid, family))
-		if err != nil && !os.IsNotExist(err) {
+		names, err := n.proc("net/" + family + "_tables_names")
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
-		for name := range strings.FieldsSeq(string(names)) {
+		for name := range strings.FieldsSeq(names) {
 			entries = append(entries, Entry{"legacy " + family + "tables table " + name, ""})
 		}
 	}
 	return entries, nil
 }
 
-func (n inside) accounts(file string) func() ([]Entry, error) {
+func (n listing) accounts(file string) func() ([]Entry, error) {
 	return func() ([]Entry, error) {
-		text, err := os.ReadFile(n.root() + file)
-		return keyed(string(text), ":"), err
+		text, err := n.read(file)
+		return keyed(text, ":"), err
 	}
 }
 
 var listener = regexp.MustCompile(`\("([^"]+)",pid=`)
 
-func (n inside) ports() ([]Entry, error) {
+func (n listing) ports() ([]Entry, error) {
 	out, err := n.net("ss", "--no-header", "--listening", "--numeric", "--processes", "--tcp", "--udp")
 	if err != nil {
 		return nil, err
@@ -455,28 +375,8 @@ func (n inside) ports() ([]Entry, error) {
 var passing = []string{"sshd", "sudo", "su", "bash", "sh", "systemd", "systemd-hostnam", "systemd-timedat",
 	"systemd-localed", "nsenter", "systemctl", "agetty", "login", "sftp-server", "ssh-agent", "systemd-tmpfile"}
 
-// processes names the programs that run in the node, each once.
-func (n inside) processes() ([]Entry, error) {
-	namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", n.pid))
-	if err != nil {
-		return nil, err
-	}
-	names, err := filepath.Glob("/proc/[0-9]*/comm")
-	if err != nil {
-		return nil, err
-	}
-	var entries []Entry
-	for _, file := range names {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // it ended
-		}
-		ns, err := os.Readlink(filepath.Join(filepath.Dir(file), "ns/pid"))
-		// What stands in brackets is systemd's child, on its way to become the program of a unit.
-		if name := strings.TrimSpace(string(text)); err == nil && ns == namespace && !slices.Contains(passing, name) &&
-			!strings.HasPrefix(name, "(") {
-			entries = append(entries, Entry{name, ""})
-		}
-	}
-	return entries, nil
+// stays reports whether a program is none of those. What stands in brackets is systemd's child, on its way to become
+// the program of a unit.
+func stays(name string) bool {
+	return name != "" && !slices.Contains(passing, name) && !strings.HasPrefix(name, "(")
 }

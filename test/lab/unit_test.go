@@ -357,23 +357,26 @@ func TestErrorsShowTheLastWordsAndNoScripts(t *testing.T) {
 // Trees of recipes that are no more go, each family's own alone.
 func TestOldTreesOfOneFamilyGo(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"0123456789ab", "rpm-0123456789ab", "foreign-0123456789ab"} {
+	for _, name := range []string{"0123456789ab", "rpm-0123456789ab", "foreign-0123456789ab", "vm_arm64-0123456789ab"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, c := range []struct {
-		family Family
-		left   []string
-	}{{Foreign, []string{"0123456789ab", "rpm-0123456789ab"}}, {Debian, []string{"rpm-0123456789ab"}}, {RPM, nil}} {
-		rootfs{dir: dir, arch: "amd64", family: c.family}.forgetOthers()
+		disk Disk
+		left []string
+	}{{Disk{Family: Foreign}, []string{"0123456789ab", "rpm-0123456789ab", "vm_arm64-0123456789ab"}},
+		{Disk{Family: Debian}, []string{"rpm-0123456789ab", "vm_arm64-0123456789ab"}},
+		{Disk{Debian13, "arm64"}, []string{"rpm-0123456789ab", "vm_arm64-0123456789ab"}},
+		{Disk{Debian, "arm64"}, []string{"rpm-0123456789ab"}}, {Disk{Family: RPM}, nil}} {
+		rootfs{dir: dir, arch: "amd64", disk: c.disk}.forgetOthers()
 		entries, err := os.ReadDir(dir)
 		var left []string
 		for _, e := range entries {
 			left = append(left, e.Name())
 		}
 		if err != nil || !slices.Equal(left, c.left) {
-			t.Errorf("%s: %v %v, want %v", c.family, left, err, c.left)
+			t.Errorf("%v: %v %v, want %v", c.disk, left, err, c.left)
 		}
 	}
 }

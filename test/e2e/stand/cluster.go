@@ -31,6 +31,20 @@ func (s *Stand) Kubectl(ctx context.Context, args ...string) (string, error) {
 	return s.Lab.Run(ctx, s.Admin, kubectl+" "+shell.QuoteAll(args))
 }
 
+// Limit is a limit of time as the slowest node of the lab needs it: for nodes in namespaces, it is what is given.
+func (s *Stand) Limit(usual time.Duration) time.Duration {
+	nodes, err := s.Lab.List()
+	if err != nil {
+		return usual
+	}
+	slowest := 1.0
+	for _, n := range nodes {
+		slowest = max(slowest, n.Slowness)
+	}
+	// Much of what a cluster waits for is intervals and not computing: no more than ten times as long.
+	return time.Duration(float64(usual) * min(slowest, 10))
+}
+
 // Until tries f until it succeeds or the time is over; it looks again every second and tells the last error.
 func Until(ctx context.Context, limit time.Duration, what string, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -148,7 +162,7 @@ func (s *Stand) Works(ctx context.Context, nodes int) error {
 // different nodes; ClusterIP, NodePort and Service name answer from every pod, so from the other node's too; ClusterIP
 // and NodePort from every node itself; kubectl logs and exec.
 func (s *Stand) WorksOn(ctx context.Context, nodes ...string) error {
-	return Until(ctx, 3*time.Minute, "the cluster works",
+	return Until(ctx, s.Limit(3*time.Minute), "the cluster works",
 		func(ctx context.Context) error { return s.works(ctx, nodes) })
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"text/tabwriter"
 
@@ -49,9 +50,11 @@ LAB names the lab (default eggo), EGGO_LAB_DIR the directory where everything is
 	cmd.PersistentFlags().StringVar(&o.Dir, "dir", "",
 		"where disks and caches are kept (default $EGGO_LAB_DIR, else eggo-lab in the user's cache directory)")
 	cmd.PersistentFlags().IntVar(&o.DiskGiB, "disk", lab.DefaultDiskGiB, "size in GiB of disks made from now on")
+	cmd.PersistentFlags().IntVar(&o.MemoryMiB, "memory", lab.DefaultMemoryMiB,
+		"memory in MiB of virtual machines that boot from now on")
 	verbs := verbs{&o}
 	cmd.AddCommand(verbs.up(), verbs.down(), verbs.ssh(), verbs.list(), verbs.check(), verbs.install(), verbs.rootfs(),
-		verbs.snapshot(), verbs.diff())
+		verbs.snapshot(), verbs.diff(), verbs.turn())
 	for _, v := range []struct {
 		name, short string
 		do          func(context.Context, *lab.Lab, string) error
@@ -104,7 +107,7 @@ func (v verbs) open(c *cobra.Command) (*lab.Lab, error) {
 }
 
 func (v verbs) up() *cobra.Command {
-	var rpm, debian13, foreign []string
+	var rpm, debian13, foreign, vm, vmArm64 []string
 	cmd := &cobra.Command{Use: "up N", Short: "Boot the nodes n1 to nN", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			n := 0
@@ -118,6 +121,8 @@ func (v verbs) up() *cobra.Command {
 			l.OfRPM(rpm...)
 			l.OfDebian13(debian13...)
 			l.OfForeign(foreign...)
+			l.OfVM(runtime.GOARCH, vm...)
+			l.OfVM("arm64", vmArm64...)
 			if err := l.Up(c.Context(), n); err != nil {
 				return err
 			}
@@ -129,7 +134,28 @@ func (v verbs) up() *cobra.Command {
 	cmd.Flags().StringSliceVar(&foreign, "foreign", nil,
 		"nodes that are of the other architecture when they get their disk, under qemu's emulation: no kubelet runs "+
 			"there")
+	cmd.Flags().StringSliceVar(&vm, "vm", nil,
+		"nodes that are virtual machines of this machine's architecture when they get their disk: Debian's kernel, "+
+			"cgroup v2")
+	cmd.Flags().StringSliceVar(&vmArm64, "vm-arm64", nil,
+		"nodes that are virtual machines of arm64 when they get their disk")
 	return cmd
+}
+
+func (v verbs) turn() *cobra.Command {
+	return &cobra.Command{Use: "turn NODE vm|namespace", Args: cobra.ExactArgs(2),
+		Short: "Boot the disk of a virtual machine in a namespace of this machine, where all is fast, or as one again",
+		RunE: func(c *cobra.Command, args []string) error {
+			l, err := v.open(c)
+			if err != nil {
+				return err
+			}
+			switch args[1] {
+			case "vm", "namespace":
+				return l.Turn(c.Context(), args[0], args[1] == "vm")
+			}
+			return fmt.Errorf("%q is neither vm nor namespace", args[1])
+		}}
 }
 
 func (v verbs) down() *cobra.Command {
@@ -188,7 +214,11 @@ func printList(c *cobra.Command, l *lab.Lab) error {
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 8, 2, ' ', 0)
 	for _, n := range nodes {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\tdisk %d MiB\n", n.Name, n.Address, n.State, n.Disk>>20)
+		kind := ""
+		if n.VM != "" {
+			kind = fmt.Sprintf("\tVM %s, takes %g times as long", n.VM, n.Slowness)
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\tdisk %d MiB%s\n", n.Name, n.Address, n.State, n.Disk>>20, kind)
 	}
 	if err := w.Flush(); err != nil || len(nodes) == 0 {
 		return err
@@ -216,19 +246,41 @@ func (v verbs) check() *cobra.Command {
 		}}
 }
 
+// archs are the architectures of virtual machines that two flags ask for.
+func archs(vm, arm64 bool) (list []string) {
+	if vm {
+		list = append(list, runtime.GOARCH)
+	}
+	if arm64 {
+		list = append(list, "arm64")
+	}
+	return list
+}
+
+func vmFlags(cmd *cobra.Command, vm, arm64 *bool) {
+	cmd.Flags().BoolVar(vm, "vm", false, "for virtual machines of this machine's architecture")
+	cmd.Flags().BoolVar(arm64, "vm-arm64", false, "for virtual machines of arm64")
+}
+
 func (v verbs) install() *cobra.Command {
-	return &cobra.Command{Use: "install", Short: "Install the Debian packages that the lab needs", Args: cobra.NoArgs,
+	vm, arm64 := false, false
+	cmd := &cobra.Command{Use: "install", Short: "Install the Debian packages that the lab needs", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := v.open(c)
 			if err != nil {
 				return err
 			}
+			for k, arch := range archs(vm, arm64) {
+				l.OfVM(arch, fmt.Sprintf("n%d", k+1))
+			}
 			return l.Install(c.Context())
 		}}
+	vmFlags(cmd, &vm, &arm64)
+	return cmd
 }
 
 func (v verbs) rootfs() *cobra.Command {
-	rpm, debian13, foreign := false, false, false
+	rpm, debian13, foreign, vm, arm64 := false, false, false, false, false
 	cmd := &cobra.Command{Use: "rootfs", Short: "Build the nodes' root file system if it is not in the cache",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -236,17 +288,17 @@ func (v verbs) rootfs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			family := lab.Debian
-			if rpm {
-				family = lab.RPM
+			disk := lab.Disk{Family: lab.Debian}
+			for is, family := range map[*bool]lab.Family{&rpm: lab.RPM, &debian13: lab.Debian13,
+				&foreign: lab.Foreign} {
+				if *is {
+					disk.Family = family
+				}
 			}
-			if debian13 {
-				family = lab.Debian13
+			for _, arch := range archs(vm, arm64) {
+				disk.VM = arch
 			}
-			if foreign {
-				family = lab.Foreign
-			}
-			image, err := l.BuildRootfs(c.Context(), family)
+			image, err := l.BuildRootfs(c.Context(), disk)
 			if err != nil {
 				return err
 			}
@@ -256,6 +308,7 @@ func (v verbs) rootfs() *cobra.Command {
 	cmd.Flags().BoolVar(&rpm, "rpm", false, "that of the rpm family")
 	cmd.Flags().BoolVar(&debian13, "debian13", false, "that of Debian 13")
 	cmd.Flags().BoolVar(&foreign, "foreign", false, "that of the other architecture")
+	vmFlags(cmd, &vm, &arm64)
 	return cmd
 }
 

@@ -1,0 +1,161 @@
+package lab
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/shell"
+)
+
+//go:embed files/qemu.sh
+var qemuScript string
+
+//go:embed files/port.sh
+var portScript string
+
+// vmCPUs is what a control plane of kubeadm asks for.
+const vmCPUs = 2
+
+// inVM are the virtual machines of qemu-system.
+type inVM struct{ l *Lab }
+
+func qemuSystem(arch string) string { return "qemu-system-" + qemuName(arch) }
+
+// takeKernel gives the kernel that is on the mounted disk, and its initramfs, to qemu, as a boot loader does.
+const takeKernel = `v=$(ls -v "$1/root/boot" | sed -n s/^vmlinuz-//p | tail -n 1)
+cp "$1/root/boot/vmlinuz-$v" "$1/vmlinuz"
+cp "$1/root/boot/initrd.img-$v" "$1/initrd"
+`
+
+func (k inVM) prepare(ctx context.Context, node string) error {
+	l := k.l
+	if err := l.install(ctx, missingOf(vmPrograms(l.Disk(node).VM))); err != nil {
+		return err
+	}
+	keys, err := l.visit(ctx, node, newSeed(), takeKernel)
+	if err != nil {
+		return err
+	}
+	return l.recordHostKeys(node, keys)
+}
+
+func (k inVM) supervision(ctx context.Context, node string) (supervision, error) {
+	l := k.l
+	n, err := nodeNumber(node)
+	if err != nil {
+		return supervision{}, err
+	}
+	v := vmOf{Node: l.name + "-" + node, Arch: l.Disk(node).VM, Dir: l.nodeDir(node), Port: l.netns(node),
+		MAC: l.subnet.mac(n), MemoryMiB: l.memory, Address: l.subnet.Node(n), Gateway: l.subnet.Gateway(),
+		Hostname: node}
+	if v.KVM, err = l.kvm(ctx, v.Arch, filepath.Join(v.Dir, "vmlinuz")); err != nil {
+		return supervision{}, err
+	}
+	how := "emulated"
+	if v.KVM {
+		how = "by KVM"
+	}
+	l.say("%s boots as a virtual machine (%s, %s)", node, v.Arch, how)
+	return supervision{qemuScript, [][2]string{{"QEMU", shell.QuoteAll(v.command())}},
+		map[string]string{"port.sh": portScript}}, nil
+}
+
+// vmOf is a virtual machine as qemu is given it.
+type vmOf struct {
+	Node, Arch, Dir, Port, MAC, Address, Gateway, Hostname string
+	MemoryMiB                                              int
+	KVM                                                    bool
+}
+
+// qemuMachine is a machine of an architecture, without its devices.
+func qemuMachine(arch string, kvm bool) []string {
+	machine := map[string]string{"amd64": "q35", "arm64": "virt"}[arch]
+	cpu := map[string]string{"amd64": "max", "arm64": "cortex-a72"}[arch]
+	accelerator := "tcg,thread=multi,tb-size=512"
+	if kvm {
+		cpu, accelerator = "host", "kvm"
+	}
+	return []string{qemuSystem(arch), "-M", machine, "-cpu", cpu, "-accel", accelerator,
+		"-nodefaults", "-no-user-config", "-display", "none"}
+}
+
+// console is the serial port of an architecture's machine.
+func console(arch string) string {
+	return map[string]string{"amd64": "ttyS0", "arm64": "ttyAMA0"}[arch]
+}
+
+// command is the command line of qemu, which runs in the node's directory.
+func (v vmOf) command() []string {
+	kernel := fmt.Sprintf("root=/dev/vda rootflags=noatime,discard rw console=%s net.ifnames=0 "+
+		"ip=%s::%s:255.255.255.0:%s:eth0:none", console(v.Arch), v.Address, v.Gateway, v.Hostname)
+	return append(qemuMachine(v.Arch, v.KVM),
+		"-name", v.Node, "-smp", fmt.Sprint(vmCPUs), "-m", fmt.Sprint(v.MemoryMiB),
+		"-chardev", "file,id=console,path=console.log,append=on", "-serial", "chardev:console",
+		"-qmp", "unix:qmp,server=on,wait=off",
+		"-kernel", "vmlinuz", "-initrd", "initrd", "-append", kernel,
+		"-drive", "file="+filepath.Join(v.Dir, "disk.img")+",if=none,id=disk,format=raw,cache=writeback,discard=unmap",
+		"-device", "virtio-blk-pci,drive=disk",
+		"-netdev", "tap,id="+cableID+",ifname="+v.Port+",script="+filepath.Join(v.Dir, "port.sh")+",downscript=no",
+		"-device", "virtio-net-pci,netdev="+cableID+",romfile=,mac="+v.MAC,
+		"-device", "virtio-rng-pci", "-rtc", "base=utc,clock=host")
+}
+
+// cableID is what qemu calls the node's link.
+const cableID = "cable"
+
+// pid is the node's qemu.
+func (k inVM) pid(node string) (int, bool) {
+	qemu, ok := recordedProcess(k.l.file(node, "qemu.pid"))
+	return qemu.pid, ok
+}
+
+// powerOff presses the power button, and asks systemd, where a machine's kernel has no driver for the button.
+func (k inVM) powerOff(node string) {
+	l := k.l
+	ctx, cancel := context.WithTimeout(context.Background(), k.patient(10*time.Second))
+	defer cancel()
+	if _, err := l.Run(ctx, node, "systemctl --no-block poweroff"); err == nil {
+		return
+	}
+	if err := l.qmp(node, "system_powerdown", nil); err != nil {
+		l.say("the power button of %s: %v", node, err)
+	}
+}
+
+func (k inVM) kill(node string) {
+	if qemu, ok := recordedProcess(k.l.file(node, "qemu.pid")); ok {
+		qemu.signal(syscall.SIGKILL)
+	}
+}
+
+// plug has the machine see its link lose the carrier, too.
+func (k inVM) plug(ctx context.Context, node string, in bool) error {
+	if err := k.l.port(ctx, node, in); err != nil {
+		return err
+	}
+	return k.l.qmp(node, "set_link", map[string]any{"name": cableID, "up": in})
+}
+
+// slow puts a token bucket at each end.
+func (k inVM) slow(ctx context.Context, node, rate string) error {
+	l := k.l
+	if err := program(ctx, "tc", append([]string{"-n", l.switchNetns()}, bucket(l.netns(node), rate)...)...).
+		run(); err != nil {
+		return err
+	}
+	_, err := l.Run(ctx, node, "tc "+strings.Join(bucket("eth0", rate), " "))
+	return err
+}
+
+func (k inVM) look(ctx context.Context, node string) (view, error) {
+	sh, err := k.l.openShell(ctx, node)
+	return remote{sh}, err
+}
+
+// patient: programs under emulation take ten times as long and more, and all of a machine waits for them.
+func (k inVM) patient(limit time.Duration) time.Duration { return 6 * limit }
