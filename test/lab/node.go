@@ -203,11 +203,11 @@ func (l *Lab) each(nodes []string, fn func(string) error) error {
 
 // boot starts the node's supervisor, which outlives this process.
 func (l *Lab) boot(ctx context.Context, node string) error {
-	kind := l.kind(node)
-	if err := kind.prepare(ctx, node); err != nil {
+	k := l.kind(node)
+	if err := k.prepare(ctx, node); err != nil {
 		return err
 	}
-	how, err := kind.supervision(ctx, node)
+	how, err := k.supervision(ctx, node)
 	if err != nil {
 		return err
 	}
@@ -255,6 +255,9 @@ func (l *Lab) ready(ctx context.Context, node, otherThan string) error {
 		if _, ok := l.supervisor(node); !ok {
 			return fmt.Errorf("it did not start; the end of %s:%s", l.ConsoleLog(node),
 				lastWords(readTail(l.ConsoleLog(node))))
+		}
+		if log := readTail(l.ConsoleLog(node)); strings.Contains(log, "Kernel panic - not syncing") {
+			return fmt.Errorf("its kernel panicked; the end of %s:%s", l.ConsoleLog(node), lastWords(log))
 		}
 		out, err := l.Run(ctx, node, "cat /proc/sys/kernel/random/boot_id; systemctl is-system-running --wait; true")
 		if boot, rest, _ := strings.Cut(out, "\n"); err == nil && boot != otherThan &&
@@ -329,10 +332,10 @@ func (l *Lab) Stop(ctx context.Context, node string) error {
 
 func (l *Lab) stop(node string) error {
 	if _, ok := l.supervisor(node); ok && !l.frozen(node) {
-		kind := l.kind(node)
-		kind.powerOff(node)
+		k := l.kind(node)
+		k.powerOff(node)
 		gone := func() bool { _, ok := l.supervisor(node); return !ok }
-		if until(kind.patient(30*time.Second), node, gone) == nil {
+		if until(k.patient(30*time.Second), node, gone) == nil {
 			return l.bury(node)
 		}
 		l.say("%s does not power off, killing it", node)
