@@ -152,13 +152,13 @@ func TestNoRequestUsesTheKeysOfRoot(t *testing.T) {
 		const why, no = "usage.secret", "ssh.not-named"
 		for _, route := range []string{"/status", "/certificates?nodes=true"} {
 			code, answer, _ := s.call(token, "GET", path+route, "")
-			want(name+" GET "+route, code, answer, why, no, "state:unreachable")
+			want(name+" GET "+route, code, answer, why, no, "state:no-login")
 		}
 		for _, empty := range blank {
 			secrets := fmt.Sprintf(`{"secrets":{"password":%q,"sudo":%q}}`, empty, empty)
 			for _, route := range []string{"/status", "/certificates", "/plan"} {
 				code, answer, _ := s.call(token, "POST", path+route, secrets)
-				want(name+" POST "+route, code, answer, why, no, "state:unreachable")
+				want(name+" POST "+route, code, answer, why, no, "state:no-login")
 			}
 		}
 		key := `{"recipients":["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"],`
