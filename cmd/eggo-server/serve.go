@@ -129,16 +129,15 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(env.Stderr, nil))
-	certs, err := certificates(o)
-	if err != nil {
-		return err
-	}
-	warnOfCA(env, log, certs, filepath.Join(o.data, "tls"))
 	unlock, err := alone(o.data, o.state)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	sure, certs, err := clockAndCertificates(env, log, o)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(o.bundles, 0o700); err != nil { // so that a bundle can be copied there
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
@@ -174,9 +173,9 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	}
 	defer m.Close()
 	due := &upkeep.Upkeep{Plan: o.upkeep, Clusters: recorded{m, accounts}, Files: runner, Clock: clock{},
-		Report: report}
+		Trusted: sure.Now, Report: report}
 	defer lookAfter(ctx, due)()
-	defer keepAudit(ctx, accounts, o.auditDays, clock{}, report)()
+	defer keepAudit(ctx, accounts, o.auditDays, cautious{sure}, report)()
 	rules := profile.Rules{Shared: o.shared, Own: env.Own}
 	site, err := page.New(page.Options{Rules: rules, Access: accounts, Dir: runner.Dir, Usual: runner.Usual,
 		Bundles: o.bundles, Version: buildVersion(),
@@ -205,6 +204,20 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	return answer(ctx, env, listener, withProvider(identity, accounts, site, handler), o.limits(), log)
 }
 
+// clockAndCertificates are the clock by which certificates are replaced, and those of TLS.
+func clockAndCertificates(
+	env *environment, log *slog.Logger, o serveOptions,
+) (sure *trusted, certs *listen.Certificates, err error) {
+	if sure, err = newTrusted(o.data, warnOfClock(env, log)); err != nil {
+		return nil, nil, err
+	}
+	if certs, err = certificates(o, sure); err != nil {
+		return nil, nil, err
+	}
+	warnOfCA(env, log, certs, filepath.Join(o.data, "tls"))
+	return sure, certs, nil
+}
+
 // warnOfCA says what clients, or the administrator, have to do about the CA of the server.
 func warnOfCA(env *environment, log *slog.Logger, certs *listen.Certificates, dir string) {
 	switch {
@@ -215,6 +228,20 @@ func warnOfCA(env *environment, log *slog.Logger, certs *listen.Certificates, di
 		log.Warn(env.P.T("server.log.unbounded-ca", "dir", dir))
 	}
 }
+
+// warnOfClock says that the clock of the machine is not trusted.
+func warnOfClock(env *environment, log *slog.Logger) func(now, trusted time.Time) {
+	return func(now, trusted time.Time) {
+		log.Warn(env.P.T("server.log.clock-ahead", "now", now.UTC().Format(time.RFC3339),
+			"last", trusted.UTC().Format(time.RFC3339), "days", strconv.Itoa(int(heldFor.Hours()/24))))
+	}
+}
+
+// cautious is the machine's clock with the time that is trusted.
+type cautious struct{ *trusted }
+
+// Sleep implements manager.Clock.
+func (cautious) Sleep(ctx context.Context, d time.Duration) error { return clock{}.Sleep(ctx, d) }
 
 // following logs each operation that begins, and each that has ended.
 func following(log *slog.Logger, p *i18n.Printer) func(string, manager.Operation, *manager.Outcome) {
@@ -280,7 +307,7 @@ func answer(
 }
 
 // certificates are those of TLS; nil: there is none, on loopback alone.
-func certificates(o serveOptions) (*listen.Certificates, error) {
+func certificates(o serveOptions, sure *trusted) (*listen.Certificates, error) {
 	switch {
 	case o.plain && !listen.Loopback(o.address):
 		return nil, event.NewFault(event.ClassUsage, "server.no-tls", nil, "address", o.address)
@@ -291,7 +318,7 @@ func certificates(o serveOptions) (*listen.Certificates, error) {
 	case o.cert != "":
 		return listen.FromFiles(o.cert, o.key, time.Now)
 	}
-	return listen.SelfMade(filepath.Join(o.data, "tls"), listen.Names(o.address, o.names...), time.Now)
+	return listen.SelfMadeBy(filepath.Join(o.data, "tls"), listen.Names(o.address, o.names...), time.Now, sure.Now)
 }
 
 // clock is the machine's.

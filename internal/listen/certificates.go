@@ -47,6 +47,7 @@ type Certificates struct {
 	own       *own // nil: the files are somebody else's
 	replaced  bool // the CA of before could not sign for all names
 	now       func() time.Time
+	sure      func() time.Time // by which the CA is replaced
 
 	mu      sync.Mutex
 	have    *tls.Certificate
@@ -63,14 +64,20 @@ type own struct {
 
 // FromFiles reads a certificate with its chain, and its key.
 func FromFiles(cert, key string, now func() time.Time) (*Certificates, error) {
-	c := &Certificates{cert: cert, key: key, now: now}
+	c := &Certificates{cert: cert, key: key, now: now, sure: now}
 	return c, c.read()
 }
 
 // SelfMade makes a CA and a certificate for the names and addresses in a directory, or reads those of before. The keys
 // have mode 0600.
 func SelfMade(dir string, names []string, now func() time.Time) (*Certificates, error) {
-	c := &Certificates{cert: filepath.Join(dir, certFile), key: filepath.Join(dir, keyFile), now: now,
+	return SelfMadeBy(dir, names, now, now)
+}
+
+// SelfMadeBy is SelfMade with two clocks: sure is that by which the CA, which clients trust, expires. It is never ahead
+// of now.
+func SelfMadeBy(dir string, names []string, now, sure func() time.Time) (*Certificates, error) {
+	c := &Certificates{cert: filepath.Join(dir, certFile), key: filepath.Join(dir, keyFile), now: now, sure: sure,
 		own: &own{dir: dir, names: names}}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, event.NewFault(event.ClassFailed, "listen.make", err, "path", dir)
@@ -78,7 +85,7 @@ func SelfMade(dir string, names []string, now func() time.Time) (*Certificates, 
 	if ca, err := c.own.load(CAFile, caKey); err == nil && ca != nil {
 		c.replaced = !covers(ca.Leaf, names)
 	}
-	if err := c.own.ensure(now()); err != nil {
+	if err := c.own.ensure(now(), sure()); err != nil {
 		return nil, err
 	}
 	return c, c.read()
@@ -121,7 +128,7 @@ func (c *Certificates) current() *tls.Certificate {
 	if due {
 		var err error
 		if c.own != nil {
-			err = c.own.ensure(now)
+			err = c.own.ensure(now, c.sure())
 		}
 		if err = errors.Join(err, c.read()); err != nil {
 			c.mu.Lock()
@@ -154,7 +161,7 @@ func (c *Certificates) read() error {
 	if err != nil {
 		return event.NewFault(event.ClassUsage, "listen.read", err, "path", c.cert)
 	}
-	if now := c.now(); now.After(pair.Leaf.NotAfter) {
+	if c.sure().After(pair.Leaf.NotAfter) {
 		return event.NewFault(event.ClassUsage, "listen.ended", nil, "path", c.cert, "end",
 			pair.Leaf.NotAfter.UTC().Format(time.DateOnly))
 	}
@@ -166,14 +173,18 @@ func same(a, b os.FileInfo) bool {
 	return b != nil && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && os.SameFile(a, b)
 }
 
-// ensure makes what is missing, ends soon, or lacks a name.
-func (o *own) ensure(now time.Time) error {
+// ensure makes what is missing, ends soon, or lacks a name. While a clock that is not sure says that the CA has ended,
+// the certificate is that of the time that is sure.
+func (o *own) ensure(now, sure time.Time) error {
 	ca, err := o.load(CAFile, caKey)
-	if err == nil && (ca == nil || now.After(ca.Leaf.NotAfter.Add(-renewal)) || !covers(ca.Leaf, o.names)) {
+	if err == nil && (ca == nil || sure.After(ca.Leaf.NotAfter.Add(-renewal)) || !covers(ca.Leaf, o.names)) {
 		ca, err = o.make(CAFile, caKey, nil, now)
 	}
 	if err != nil {
 		return err
+	}
+	if now.After(ca.Leaf.NotAfter.Add(-renewal)) {
+		now = sure
 	}
 	cert, err := o.load(certFile, keyFile)
 	if err != nil {

@@ -29,7 +29,14 @@ func TestCertificatesAndAClockThatSteps(t *testing.T) {
 	if err != nil || !behind.Ends().Equal(right.Ends()) {
 		t.Error("the certificate was replaced", err)
 	}
+	far, err := listen.SelfMadeBy(dir, names, at(11*365*24*time.Hour), at(time.Hour))
+	if err != nil || far.Ends().After(ca.NotAfter) || far.Ends().Before(now) {
+		t.Error("years ahead by a clock that is not trusted:", err)
+	}
 	if !authority(t, dir).Leaf.Equal(ca) {
 		t.Error("the CA was replaced")
+	}
+	if _, err := listen.SelfMade(dir, names, at(11*365*24*time.Hour)); err != nil || authority(t, dir).Leaf.Equal(ca) {
+		t.Error("the CA has ended and is kept", err)
 	}
 }

@@ -108,6 +108,27 @@ func TestNothingIsDueByItself(t *testing.T) {
 	}
 }
 
+// A clock that is not trusted begins no renewal, which would issue certificates that are not valid yet; the backups of
+// the schedule are taken.
+func TestAClockThatIsAheadRenewsNothing(t *testing.T) {
+	right := time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)
+	h := &host{now: right.AddDate(10, 0, 0), views: []manager.View{view("one", state.Running)},
+		expires: map[string]time.Duration{"one": 60*24*time.Hour - right.AddDate(10, 0, 0).Sub(right)}}
+	u := &Upkeep{Plan: Plan{Renew: true}, Clusters: h, Files: h, Clock: h, Trusted: func() time.Time { return right },
+		Report: func(_ string, err error) { t.Error(err) }}
+	if u.look(t.Context()); len(h.began) > 0 {
+		t.Error(h.began)
+	}
+	u.Plan.Every = time.Hour
+	if u.look(t.Context()); len(h.began) != 1 {
+		t.Error(h.began)
+	}
+	u.Plan.Every, u.Trusted = 0, nil
+	if u.look(t.Context()); len(h.began) != 2 {
+		t.Error(h.began)
+	}
+}
+
 // What waits for somebody is reported, once a day: a cluster that is not Running, a CA that ends, and backups that are
 // dated in the future, which say nothing of how old the newest is.
 func TestWhatWaitsForSomebodyIsReported(t *testing.T) {
