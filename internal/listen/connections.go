@@ -10,6 +10,13 @@ import (
 // host, and a proxy there, still connect.
 const loopbackReserve = 64
 
+const (
+	// fewConnections is how many connections an address has in any case: a browser opens six.
+	fewConnections = 8
+	// ofTheRest is how many times more connections than those of an address remain for others.
+	ofTheRest = 4
+)
+
 // limited is a listener that closes connections of which there are too many, in all or from one address, before
 // anything is read from them. Connections of this host are counted only in all: a proxy on it has those of all users.
 type limited struct {
@@ -47,7 +54,7 @@ func (l *limited) enter(at netip.Prefix) (free func()) {
 	switch {
 	case local && l.n >= l.all+loopbackReserve, !local && l.n >= l.all:
 		return nil
-	case !local && l.own > 0 && l.of[at] >= l.own:
+	case !local && l.own > 0 && l.tooMany(l.of[at]+1):
 		return nil
 	}
 	l.n++
@@ -60,6 +67,14 @@ func (l *limited) enter(at netip.Prefix) (free func()) {
 			delete(l.of, at)
 		}
 	})
+}
+
+// tooMany reports whether an address cannot have so many connections: they are more than its limit, or too large a part
+// of what would remain for others, so that few addresses do not take the connections of all. A limit that is a larger
+// part of all than usual is for a proxy.
+func (l *limited) tooMany(n int) bool {
+	proxied := l.own > max(l.all/8, fewConnections)
+	return n > l.own || !proxied && n > fewConnections && n*ofTheRest > l.all-l.n-1
 }
 
 // from is where a connection comes from: of IPv6 the network, whose addresses one machine can choose from.

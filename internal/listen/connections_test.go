@@ -32,6 +32,31 @@ func (a *arriving) Accept() (net.Conn, error) {
 	return c, nil
 }
 
+// Few addresses do not take the connections of all: beyond a few, each gets at most as many as remain.
+func TestFewAddressesLeaveConnections(t *testing.T) {
+	l := limit(nil, Limits{Connections: 2048, OfAddress: 256}).(*limited)
+	for i := range 20 {
+		at := netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 32)
+		n := 0
+		for l.enter(at) != nil {
+			n++
+		}
+		if i < 4 && n != 256 || n < fewConnections {
+			t.Errorf("address %d has %d connections", i, n)
+		}
+	}
+	if l.n >= l.all {
+		t.Error("twenty addresses have taken all")
+	}
+	l = limit(nil, Limits{Connections: 2048, OfAddress: 2000}).(*limited)
+	for n := range 2000 {
+		if l.enter(netip.MustParsePrefix("192.0.2.1/32")) == nil {
+			t.Errorf("a proxy has %d connections", n)
+			break
+		}
+	}
+}
+
 // Who opens more connections than an address may have loses those that are too many, at once. Others are served, also
 // if one network of IPv6 shows a new address for each connection. This host is counted in all alone, and has a reserve.
 func TestConnectionsAreLimited(t *testing.T) {

@@ -337,3 +337,37 @@ func TestABodyWithoutCredentialsHasLittleTime(t *testing.T) {
 		}
 	})
 }
+
+// Users who send as much as they can leave others what they need: the first large body of each of some, and usual ones
+// of many.
+func TestFewSendersLeaveEnough(t *testing.T) {
+	b := newBudget(budgetOfAll, budgetOfUser)
+	greedy := func(sender string, size int64) (held int64) {
+		for {
+			if _, err := b.take(sender, size); err != nil {
+				return held
+			}
+			held += size
+		}
+	}
+	for _, sender := range []string{"a", "a token", "b", "b token"} {
+		if got := greedy(sender, maxBody); got != budgetOfUser {
+			t.Errorf("%s holds %d", sender, got)
+		}
+	}
+	for _, sender := range []string{"c", "c token", "d", "d token", "e", "e token", "f", "f token"} {
+		if got := greedy(sender, maxBody); got < maxBody {
+			t.Errorf("%s holds %d", sender, got)
+		}
+	}
+	b = newBudget(openBudget, openBudgetOfNetwork)
+	for i := range 20 {
+		if greedy(strconv.Itoa(i), openBody); b.held == b.all {
+			t.Errorf("%d networks have taken all", i+1)
+			break
+		}
+	}
+	if _, err := b.take("another", openBody); err != nil {
+		t.Error(err)
+	}
+}

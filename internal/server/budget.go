@@ -17,9 +17,10 @@ import (
 // from logging in. A decoded body takes many times its size, so few large ones are decoded at once.
 const (
 	budgetOfAll         = 32 << 20
-	budgetOfUser        = 8 << 20
+	budgetOfUser        = 4 << 20
 	openBudget          = 8 << 20
 	openBudgetOfNetwork = 1 << 20
+	ofTheRest           = 4 // what remains for others is so many times what one sender has
 	bodiesAgain         = 5 // seconds, until it is worth another try
 
 	decodedAtOnce = 2
@@ -44,12 +45,14 @@ type budget struct {
 
 func newBudget(all, own int64) *budget { return &budget{all: all, own: own, of: map[string]int64{}} }
 
-// take accounts for some bytes of a sender until free is called, or refuses them: a queue would hold connections. The
-// sender "" counts only together with all others.
+// take accounts for some bytes of a sender until free is called, or refuses them: a queue would hold connections. A
+// sender of whom something is held gets more only if four times what it has then remains free, so that few senders do
+// not take what all others need. The sender "" counts only together with all others.
 func (b *budget) take(sender string, n int64) (free func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.held+n > b.all || sender != "" && b.of[sender]+n > b.own {
+	had, rest := b.of[sender], b.all-b.held-n
+	if rest < 0 || sender != "" && (had+n > b.own || had > 0 && (had+n)*ofTheRest > rest) {
 		return nil, event.NewFault(event.ClassLocked, "api.bodies", nil, "seconds", strconv.Itoa(bodiesAgain))
 	}
 	b.held += n

@@ -20,8 +20,8 @@ always whole: the server keeps a number of backups, snapshots are taken by hand 
 into a directory by hand, and all are files that take the space of this host.
 
 Requests that log in to the nodes while they are answered (get-status, inspect-status, list-certificates with nodes,
-inspect-certificates, check, plan): two of a user at a time, and six in all. One more gets 429 (api.busy) with
-Retry-After.`
+inspect-certificates, check, plan): eight at a time, one of a user, or two while fewer than four are answered. One
+more gets 429 (api.busy) with Retry-After.`
 
 // document has the document say what huma does not know of the operations.
 func document(doc *huma.OpenAPI) {

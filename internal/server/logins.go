@@ -10,10 +10,12 @@ import (
 )
 
 // Requests that log in to the nodes while their sender waits: how many of one user, and of all, are answered at the
-// same time. A login to a thousand nodes takes memory, and nodes count those that fail.
+// same time. A login to a thousand nodes takes memory, and nodes count those that fail. A user has a second one only
+// while loginsShared are not reached: the other places are for users who have none.
 const (
 	loginsOfUser = 2
-	loginsAtOnce = 6
+	loginsShared = 4
+	loginsAtOnce = 8
 	loginAgain   = 5 // seconds, until it is worth another try
 )
 
@@ -47,9 +49,10 @@ func (l *logins) enter(who access.Caller) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	id := cmp.Or(who.ID, who.Name)
-	if l.of[id] >= loginsOfUser || l.all >= loginsAtOnce {
+	if l.of[id] >= loginsOfUser || l.of[id] > 0 && l.all >= loginsShared || l.all >= loginsAtOnce {
 		return nil, event.NewFault(event.ClassLocked, "api.busy", nil, "own", strconv.Itoa(loginsOfUser),
-			"all", strconv.Itoa(loginsAtOnce), "seconds", strconv.Itoa(loginAgain))
+			"shared", strconv.Itoa(loginsShared), "all", strconv.Itoa(loginsAtOnce),
+			"seconds", strconv.Itoa(loginAgain))
 	}
 	if l.of == nil {
 		l.of = map[string]int{}

@@ -73,12 +73,26 @@ func TestRequestsThatLogInAreBounded(t *testing.T) {
 	}
 }
 
+// A few users do not take the places of all others.
+func TestLoginsOfFewUsers(t *testing.T) {
+	var l logins
+	for _, user := range []string{"a", "a", "a", "b", "b", "b", "c", "c", "c"} {
+		_, _ = l.enter(access.Caller{ID: user})
+	}
+	if l.of["a"] != loginsOfUser || l.of["b"] != loginsOfUser || l.of["c"] != 1 {
+		t.Error(l.of)
+	}
+	if _, err := l.enter(access.Caller{ID: "d"}); err != nil {
+		t.Error("there is no place for another one:", err)
+	}
+}
+
 // All users together have a bound, too, and what has ended makes room.
 func TestLoginsOfAll(t *testing.T) {
 	var l logins
 	var leave []func()
 	for i := range loginsAtOnce {
-		out, err := l.enter(access.Caller{ID: strconv.Itoa(i / 2)})
+		out, err := l.enter(access.Caller{ID: strconv.Itoa(i)})
 		if err != nil {
 			t.Fatal(err)
 		}
