@@ -171,6 +171,7 @@ func statuses() map[string]int {
 		"manager.revision":          http.StatusPreconditionFailed,
 		"manager.not-ready":         http.StatusServiceUnavailable,
 		"manager.unreachable":       http.StatusServiceUnavailable,
+		"manager.no-kubeconfig":     http.StatusServiceUnavailable,
 		"api.method":                http.StatusMethodNotAllowed,
 		"api.no-route":              http.StatusNotFound,
 		"page.no-node":              http.StatusNotFound,

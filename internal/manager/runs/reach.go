@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -198,6 +199,9 @@ func (r *Runner) Reach(ctx context.Context, rec manager.Record) error {
 // API is the API server of a cluster.
 func (r *Runner) API(rec manager.Record) (*API, error) {
 	text, err := os.ReadFile(r.Kubeconfig(rec))
+	if errors.Is(err, fs.ErrNotExist) { // somebody may copy it there
+		return nil, event.NewFault(event.ClassFailed, "manager.no-kubeconfig", nil, "cluster", rec.Name)
+	}
 	if err != nil {
 		return nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}

@@ -374,7 +374,8 @@ func TestReach(t *testing.T) {
 	if err := r.Reach(over, far); err == nil {
 		t.Error("reached")
 	}
-	if err := r.Reach(t.Context(), manager.Record{Name: "none"}); err == nil {
+	if f := event.AsFault(r.Reach(t.Context(), manager.Record{Name: "none"})); f == nil ||
+		f.Code != "manager.no-kubeconfig" || f.Class == event.ClassUsage { // it may be copied there
 		t.Error("reached without a kubeconfig")
 	}
 	for what, text := range map[string]string{
