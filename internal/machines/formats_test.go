@@ -189,7 +189,7 @@ node5 ops@10.0.0.5 key=~/.ssh/nodes`, "")
 	for _, text := range []string{sshConfigText,
 		"[all]\na ansible_host=10.0.0.1 ansible_ssh_common_args='-o ProxyCommand=\"nc -x p %h %p\"'",
 		"[all]\na ansible_host=10.0.0.1 ansible_ssh_common_args='-o ProxyJump={{ jump }}'"} {
-		if l := Read(text); len(l.Notes) != 1 || l.Notes[0].Key != "machines.jump-dropped" {
+		if l := Read(text); len(l.Notes) == 0 || l.Notes[0].Key != "machines.jump-dropped" {
 			t.Errorf("%s\nit is not said that the way is dropped: %v", text, l.Notes)
 		}
 	}
@@ -214,4 +214,18 @@ func TestOneAddressForSeveralMachines(t *testing.T) {
 		"m1 10.0.0.9 worker", "3 one-address 10.0.0.1 2")
 	check(t, "kube_node:\n  hosts:\n    w[1:2]: {ansible_host: '10.0.0.[1:2]'}\n", Ansible,
 		"w1 10.0.0.1 worker\nw2 10.0.0.2 worker", "")
+}
+
+// Nothing that another file or a condition says is read of ssh_config, and that is said.
+func TestWhatIsNotFollowedOfSSHConfig(t *testing.T) {
+	text := "Include config.d/*\n# Include none\nHost a\n  HostName 10.0.0.1\nMatch all\n  User ops\n" +
+		"Match host b exec true\n  Port 2222\n"
+	check(t, text, SSHConfig, "a ops@10.0.0.1", "")
+	if l := Read(text); reasons([]Rejected{{Why: l.Notes[0]}}) != "0 ssh-unfollowed 1 2" {
+		t.Error(l.Notes)
+	}
+	check(t, "Include ~/.ssh/hosts/*\n\nInclude other\n", SSHConfig, "", "1 ssh-unfollowed 1 2")
+	if l := Read("Host a\n  HostName 10.0.0.1\nMatch all\n  User ops\n"); len(l.Notes) > 0 {
+		t.Error(l.Notes)
+	}
 }

@@ -25,7 +25,7 @@ var (
 
 // isSSHConfig reports whether a text is a configuration of OpenSSH's client: a keyword in each line, Host among them.
 func isSSHConfig(lines []string) bool {
-	host, keyword := false, false
+	host, keyword, include := false, false, false
 	for _, raw := range lines {
 		text := narrow(raw)
 		if text == "" || strings.HasPrefix(text, "#") {
@@ -35,10 +35,27 @@ func isSSHConfig(lines []string) bool {
 		if m == nil {
 			return false
 		}
+		include = include || strings.EqualFold(m[1], "Include")
 		host = host || strings.EqualFold(m[1], "Host")
 		keyword = keyword || sshKeyword.MatchString(m[1])
 	}
-	return host && keyword
+	return (host || include) && keyword || include && !host
+}
+
+// unfollowed counts the lines that name other files, and those that are about hosts by more than their names. first is
+// the line of the first of them.
+func unfollowed(lines []string) (count, first int) {
+	for i, raw := range lines {
+		m := sshLine.FindStringSubmatch(narrow(raw))
+		if m == nil || !strings.EqualFold(m[1], "include") &&
+			(!strings.EqualFold(m[1], "match") || strings.EqualFold(strings.Trim(m[2], `"`), "all")) {
+			continue
+		}
+		if count++; first == 0 {
+			first = i + 1
+		}
+	}
+	return count, first
 }
 
 // sshConfig are the blocks of a file.
@@ -185,6 +202,12 @@ func readSSHConfig(lines []string) List {
 	for i, l := range list {
 		if !used[names[i]] {
 			out.add(l)
+		}
+	}
+	if n, first := unfollowed(lines); n > 0 {
+		why := because("machines.ssh-unfollowed", "count", strconv.Itoa(n), "line", strconv.Itoa(first))
+		if out.Notes = append(out.Notes, *why); len(list) == 0 {
+			out.Notes, out.Rejected = nil, append(out.Rejected, whole(first, why))
 		}
 	}
 	return out
