@@ -49,7 +49,8 @@ type row struct {
 }
 
 func rowOf(c server.Cluster) row {
-	r := row{Cluster: c, ID: "c-" + c.Name, Trouble: c.State == "Unavailable" || c.State == "Unreachable"}
+	r := row{Cluster: c, ID: "c-" + c.Name, Trouble: c.State == "Unavailable" || c.State == "Unreachable" ||
+		c.State == "Connecting" && c.Fault != nil}
 	for _, n := range c.Nodes {
 		if n.Has("controlplane") {
 			r.Planes++

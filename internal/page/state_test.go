@@ -26,6 +26,28 @@ func TestACreationCanBeChanged(t *testing.T) {
 	}
 }
 
+// A cluster that the server cannot connect to is among those that need attention, and says why.
+func TestWhyAClusterIsConnecting(t *testing.T) {
+	c := server.Cluster{Facts: server.Facts{Name: "rack", State: string(state.Connecting)}}
+	if r := rowOf(c); r.rank() != 2 {
+		t.Error("it has just begun:", r.rank())
+	}
+	c.Fault = &server.Fault{Code: "manager.no-kubeconfig", Detail: "no admin.conf", Next: "copy it"}
+	r := rowOf(c)
+	if r.rank() != 0 {
+		t.Error(r.rank())
+	}
+	p := pageOf(t, nil)
+	list, err := p.piece(i18n.English, "cluster-row", r)
+	if err != nil || !strings.Contains(list, "no admin.conf") {
+		t.Error(list, err)
+	}
+	one, err := p.piece(i18n.English, "cluster-state", overview{row: r})
+	if err != nil || !strings.Contains(one, "no admin.conf") || !strings.Contains(one, "copy it") {
+		t.Error(one, err)
+	}
+}
+
 // Cancel and continue are offered where the API accepts them, and nowhere else: also of what the server did not begin,
 // and of the connecting, which is no operation.
 func TestWhereCancelAndContinueAreOffered(t *testing.T) {
