@@ -33,19 +33,18 @@ func (d *draftServices) probe(ctx context.Context, of config.Draft, m config.Mac
 			tell(draft.Probe{Machine: m, Stage: draft.Failed, Fault: event.AsFault(err)})
 		}
 	}
-	select {
-	case d.turn <- struct{}{}:
-		defer func() { <-d.turn }()
-	case <-ctx.Done():
+	turn := &place{of: d.turn}
+	if !turn.take(ctx) {
 		return
 	}
+	defer turn.leave()
 	c, n, err := of.Alone(m, d.path(of.Get("cluster-id")))
 	if err != nil {
 		fail(err)
 		return
 	}
 	deps := d.deps
-	deps.Asker = probeAsker{deps.Asker, d.asksOf(m, tell)}
+	deps.Asker = probeAsker{deps.Asker, d.asksOf(m, tell, turn)}
 	found, err := operation.Probe(ctx, operation.ProbeRequest{
 		Cluster: c, Node: n, KnownHosts: d.kept.KnownHosts(), HostKeys: cmp.Or(c.Eggo.HostKeys, "ask"),
 		AlsoKnown: cmp.Or(c.Eggo.KnownHosts, filepath.Join(d.h.Root, of.Get("cluster-id"), "known_hosts")),
@@ -86,9 +85,33 @@ func (a probeAsker) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool
 	return a.ask(ctx, q)
 }
 
+// place is that of one machine among those that are probed at once.
+type place struct {
+	of   chan struct{}
+	held bool
+}
+
+// take waits for it, and reports false when ctx ends before.
+func (p *place) take(ctx context.Context) bool {
+	select {
+	case p.of <- struct{}{}:
+		p.held = true
+	case <-ctx.Done():
+	}
+	return p.held
+}
+
+func (p *place) leave() {
+	if p.held {
+		<-p.of
+	}
+	p.held = false
+}
+
 // asksOf hands the question about a host key to the screen and waits for the answer; others are probed meanwhile. The
-// key of a bastion that was accepted for one machine is not asked about again for the next.
-func (d *draftServices) asksOf(m config.Machine, tell func(draft.Probe)) func(context.Context,
+// key of a bastion that was accepted for one machine is not asked about again for the next. All that are behind it
+// wait for the answer, and may have all places: the probe continues without one.
+func (d *draftServices) asksOf(m config.Machine, tell func(draft.Probe), turn *place) func(context.Context,
 	remote.HostKeyQuestion) (bool, error) {
 	return func(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
 		id := q.Addr + " " + q.Fingerprint
@@ -104,8 +127,10 @@ func (d *draftServices) asksOf(m config.Machine, tell func(draft.Probe)) func(co
 			Node: q.Node, Addr: q.Addr, Type: q.Type, Fingerprint: q.Fingerprint, Serves: q.Serves,
 			Answer: func(trust bool) { once.Do(func() { answer <- trust }) },
 		}})
-		<-d.turn
-		defer func() { d.turn <- struct{}{} }()
+		turn.leave()
+		if q.Serves == 0 {
+			defer turn.take(ctx)
+		}
 		select {
 		case yes := <-answer:
 			if yes {

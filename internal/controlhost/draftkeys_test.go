@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
@@ -61,5 +64,48 @@ func TestKeysBehindABastionAreAskedAboutOnce(t *testing.T) {
 	}
 	if err := d.forget(); err != nil || exists(d.kept.KnownHosts()) {
 		t.Errorf("the draft's keys are left: %v", err)
+	}
+}
+
+// More machines than are probed at once wait behind a bastion whose key is asked about: the answer lets all of them
+// through, over one connection to it.
+func TestTheAnswerAboutABastionReachesAllThatWait(t *testing.T) {
+	t.Parallel()
+	gate, s, d := remotetest.New(t), remotetest.New(t), testServices(t)
+	of := config.Draft{Values: map[string]string{"password": "secret", "cluster-id": "prod",
+		"eggo.bastion": fmt.Sprintf("[{host: %s, port: %d}]", gate.IP, gate.Port)}}
+	for i := range cap(d.turn) + 4 {
+		of.Machines = append(of.Machines, config.Machine{Name: fmt.Sprintf("n%d", i+1), IP: s.IP,
+			Port: strconv.Itoa(s.Port), Roles: []bundle.Role{bundle.Worker}})
+	}
+	var all sync.WaitGroup
+	var seen, gates atomic.Int32
+	for _, m := range of.Machines {
+		all.Go(func() {
+			d.probe(t.Context(), of, m, func(l draft.Probe) {
+				switch l.Stage {
+				case draft.Asking:
+					if l.HostKey().Serves > 0 {
+						gates.Add(1)
+						for len(d.turn) < cap(d.turn) && t.Context().Err() == nil { // others take the place
+							runtime.Gosched()
+						}
+					}
+					l.Key.Answer(true)
+				case draft.Seen:
+					seen.Add(1)
+				case draft.Failed:
+					t.Error(m.Name, l.Fault)
+				}
+			})
+		})
+	}
+	all.Wait()
+	if int(seen.Load()) != len(of.Machines) || gates.Load() != 1 || len(d.turn) != 0 {
+		t.Errorf("%d of %d are seen, the bastion was asked about %d times, %d places are taken", seen.Load(),
+			len(of.Machines), gates.Load(), len(d.turn))
+	}
+	if n := gate.Connections(); n > 2 {
+		t.Errorf("%d connections to the bastion", n)
 	}
 }
