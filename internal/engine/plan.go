@@ -20,6 +20,10 @@ type Plan struct {
 	// Spare is asked when a host is left out: may the steps of other hosts that need its steps go on without it? nil:
 	// they may not.
 	Spare func(host string) bool
+	// Slowness returns how many times longer than usual the work of a host takes, "" being the slowest of all. The
+	// limits of its steps, and the number of tries of those that poll, grow by it. It is called before each try, and
+	// from many goroutines. nil means that no host is slow.
+	Slowness func(host string) float64
 }
 
 // Barrier is passed when all that it needs is done: N steps that wait for N others have N + N dependencies with it, not

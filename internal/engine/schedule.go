@@ -63,8 +63,9 @@ type node struct {
 	phase      *phase
 
 	try        int
-	round      int  // tries made before it was decided to try again
-	applied    bool // Apply was called in this run
+	slowness   float64 // of the work of the last try, 1 or more
+	round      int     // tries made before it was decided to try again
+	applied    bool    // Apply was called in this run
 	start, end time.Time
 	outcome    event.Outcome
 	fault      *event.Fault // of the last try

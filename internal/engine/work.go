@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,11 +68,14 @@ func (r *runner) attempt(n *node) (event.Outcome, *event.Msg, *event.Fault) {
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
+	n.slowness = r.slowness(n.step)
+	timeout = times(timeout, n.slowness)
 	until := r.ctx
 	if n.step.Waits {
 		until = r.pauses
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(WithStep(until, n.step.ID), stopKey{}, r.pauses), timeout)
+	step := WithSlowness(WithStep(until, n.step.ID), n.slowness)
+	ctx, cancel := context.WithTimeout(context.WithValue(step, stopKey{}, r.pauses), timeout)
 	defer cancel()
 	var outcome event.Outcome
 	var why *event.Msg
@@ -89,6 +93,10 @@ func (r *runner) attempt(n *node) (event.Outcome, *event.Msg, *event.Fault) {
 		return event.Unknown, nil, n.blame(fault)
 	case ctx.Err() != nil && (errors.Is(fault, context.DeadlineExceeded) || fault.Code == "internal"):
 		late := event.NewFault(event.ClassFailed, "engine.timeout", fault.Err, "timeout", timeout.String())
+		if n.slowness > 1 {
+			late = event.NewFault(event.ClassFailed, "engine.timeout-slow", fault.Err,
+				"timeout", timeout.Round(time.Second).String(), "times", strconv.FormatFloat(n.slowness, 'f', 1, 64))
+		}
 		late.Node, late.Retry = fault.Node, true
 		return event.Failed, nil, n.blame(late)
 	}
@@ -137,6 +145,9 @@ func (n *node) functions(ctx context.Context) (event.Outcome, *event.Msg, error)
 // next says whether another try is worth it, and after what pause.
 func (n *node) next(f *event.Fault) (time.Duration, bool) {
 	tries := max(1, n.step.Retry.Tries)
+	if n.step.Retry.Polls {
+		tries = int(float64(tries) * max(1, n.slowness))
+	}
 	if f.Code == CodeUnknown {
 		tries = max(2, tries)
 	}

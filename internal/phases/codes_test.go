@@ -83,6 +83,21 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 			"lastState": fields{"terminated": fields{"reason": "Error", "exitCode": 3}}}}}}))
 	nodesReady := func(r *run, ctx context.Context) error { return r.join.Ready(ctx) }
 	ready := func(r *run, ctx context.Context) error { return r.addons.Ready(ctx) }
+	podCIDR := func(node fields) fields {
+		node["spec"] = fields{"podCIDR": "10.244.1.0/24"}
+		return node
+	}
+	routed := list("NodeList", "v1", podCIDR(machineObject("m1", "v1.34.2")), machineObject("w1", "v1.34.2"))
+	routes := func(r *run, ctx context.Context) error {
+		r.SetNode("w1", node.New(stub{name: "w1", says: func(string) string { return "lease\n" }}, r.Emit))
+		r.Cluster.NetworkPlugin = "flannel"
+		for _, s := range r.addons.Steps() {
+			if s.ID == "addons.network/w1" {
+				return s.Verify(ctx)
+			}
+		}
+		return nil
+	}
 	pluginReady := func(r *run, ctx context.Context) error {
 		for _, s := range r.addons.Steps() {
 			if s.ID == "addons.plugin" {
@@ -119,6 +134,21 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 					"reason": "Unschedulable", "message": "no node has room"}}}}))}, ready,
 			"check.workload-unscheduled", "", map[string]string{"pod": "net-z",
 				"why": "Unschedulable: no node has room"}, true},
+		"no route to a node whose flannel has not begun": {fields{
+			"/api/v1/nodes": routed,
+			"/apis/apps/v1/daemonsets": list("DaemonSetList", "apps/v1", thing("kube-flannel", "flannel", fields{
+				"status": fields{"desiredNumberScheduled": 2, "numberReady": 1}})),
+			"/api/v1/namespaces/kube-flannel/pods": list("PodList", "v1",
+				thing("kube-flannel", "f-w1", fields{"spec": fields{"nodeName": "w1"}}),
+				thing("kube-flannel", "f-m1", fields{"spec": fields{"nodeName": "m1"}, "status": fields{
+					"containerStatuses": []any{fields{"name": "install-cni",
+						"state": fields{"waiting": fields{"reason": "ContainerCreating"}}}}}}))}, routes,
+			"check.workload-pod", "m1", map[string]string{"pod": "f-m1", "what": "DaemonSet kube-flannel/flannel",
+				"ready": "1/2", "why": "install-cni: ContainerCreating"}, true},
+		"no route to a node whose flannel is well": {fields{
+			"/api/v1/nodes":            routed,
+			"/apis/apps/v1/daemonsets": list("DaemonSetList", "apps/v1")}, routes,
+			"check.no-route", "w1", map[string]string{"other": "m1", "cidr": "10.244.1.0/24"}, true},
 		"the network plugin": {fields{"/apis/apps/v1/namespaces/kube-system/daemonsets/net": daemons(0)},
 			pluginReady,
 			"check.workload", "", map[string]string{"what": "DaemonSet kube-system/net", "ready": "0/2"}, true},

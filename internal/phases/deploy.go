@@ -44,7 +44,7 @@ func (r *run) install() *engine.Plan {
 func (r *run) options() plan.Options {
 	return plan.Options{
 		Hosts: nodes.Hosts(r.Cluster), Limit: r.Limit, Dry: r.Dry, Emit: r.Emit, Announced: r.changes.Of,
-		Skipped: r.Skipped,
+		Skipped: r.Skipped, Slowness: r.Slowness,
 	}
 }
 

@@ -52,6 +52,7 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 	return &preflight.Input{
 		Payload: r.Payload, Asked: asked, Runtime: runtimes.Name(r.Cluster), Store: rt.Store(),
 		EtcdData: r.driver.Paths().EtcdData,
+		IPVS:     r.Override(string(driver.Proxy), nil)["proxy-mode"] == "ipvs",
 		Starts: func(role bundle.Role) []string { // CoreDNS may come with a package too: the check dns-program
 			return slices.DeleteFunc(r.driver.Executes(config.Node{Roles: []bundle.Role{role}}),
 				func(name string) bool { return name == string(driver.CoreDNS) })

@@ -2,9 +2,11 @@ package addons
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
@@ -59,6 +61,29 @@ func rolledOut(d appsv1.Deployment) bool {
 		d.Status.ReadyReplicas >= want && d.Status.Replicas == want
 }
 
+// flannelWaits returns the fault of a pod of flannel on the node that is not ready: a route to the node, and its lease,
+// come with it.
+func (r *Addons) flannelWaits(ctx context.Context, node string) error {
+	sets, err := r.Clients.API().AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return clients.Fault(err)
+	}
+	for _, d := range sets.Items {
+		if !strings.Contains(d.Name, "flannel") {
+			continue
+		}
+		pods, err := r.podsOf(ctx, d.ObjectMeta, d.Spec.Selector)
+		if err != nil {
+			return clients.Fault(err)
+		}
+		pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName != node })
+		if err := r.podFault(ctx, "DaemonSet", d.ObjectMeta, readyOf(&d), pods); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // podRoutes: flannel has the node's lease and a route to every other node's pods.
 func (r *Addons) podRoutes(ctx context.Context, nd *node.Node) error {
 	list, err := r.Clients.API().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -71,11 +96,17 @@ func (r *Addons) podRoutes(ctx context.Context, nd *node.Node) error {
 		return err
 	}
 	if !strings.HasPrefix(out, "lease") {
+		if err := r.flannelWaits(ctx, nd.Name()); err != nil {
+			return err
+		}
 		return wait.Again("check.no-lease").On(nd.Name())
 	}
 	for _, o := range list.Items {
 		if o.Name != nd.Name() && !r.Skipped(o.Name) && o.Spec.PodCIDR != "" &&
 			!strings.Contains(out, o.Spec.PodCIDR+" via") {
+			if err := r.flannelWaits(ctx, o.Name); err != nil {
+				return err
+			}
 			return wait.Again("check.no-route", "cidr", o.Spec.PodCIDR, "other", o.Name).On(nd.Name())
 		}
 	}

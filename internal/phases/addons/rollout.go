@@ -18,8 +18,12 @@ import (
 
 // daemonSetWaits is the fault of a DaemonSet that is not rolled out.
 func (r *Addons) daemonSetWaits(ctx context.Context, d *appsv1.DaemonSet) error {
-	return r.waits(ctx, "DaemonSet", d.ObjectMeta, d.Spec.Selector,
-		fmt.Sprintf("%d/%d", d.Status.NumberReady, d.Status.DesiredNumberScheduled))
+	return r.waits(ctx, "DaemonSet", d.ObjectMeta, d.Spec.Selector, readyOf(d))
+}
+
+// readyOf says how many pods of a DaemonSet are ready, as 2/3.
+func readyOf(d *appsv1.DaemonSet) string {
+	return fmt.Sprintf("%d/%d", d.Status.NumberReady, d.Status.DesiredNumberScheduled)
 }
 
 // deploymentWaits is the fault of a Deployment that is not rolled out.
@@ -33,17 +37,36 @@ func (r *Addons) deploymentWaits(ctx context.Context, d *appsv1.Deployment) erro
 func (r *Addons) waits(
 	ctx context.Context, kind string, of metav1.ObjectMeta, selector *metav1.LabelSelector, ready string,
 ) error {
-	args := []string{"what", kind + " " + of.Namespace + "/" + of.Name, "ready", ready}
+	pods, err := r.podsOf(ctx, of, selector)
+	if err == nil {
+		if err := r.podFault(ctx, kind, of, ready, pods); err != nil {
+			return err
+		}
+	}
+	return wait.Again("check.workload", "what", kind+" "+of.Namespace+"/"+of.Name, "ready", ready)
+}
+
+// podsOf returns the pods of a workload, in the order of their nodes.
+func (r *Addons) podsOf(ctx context.Context, of metav1.ObjectMeta, selector *metav1.LabelSelector) ([]corev1.Pod,
+	error) {
 	pods, err := r.Clients.API().CoreV1().Pods(of.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: metav1.FormatLabelSelector(selector)})
 	if err != nil {
-		return wait.Again("check.workload", args...)
+		return nil, err
 	}
 	slices.SortStableFunc(pods.Items, func(a, b corev1.Pod) int {
 		return strings.Compare(a.Spec.NodeName, b.Spec.NodeName)
 	})
-	for i := range pods.Items {
-		p := &pods.Items[i]
+	return pods.Items, nil
+}
+
+// podFault returns the fault of the first of the pods that is not ready and of which Kubernetes says why; nil if there
+// is none. ready says how many pods of the workload are.
+func (r *Addons) podFault(ctx context.Context, kind string, of metav1.ObjectMeta, ready string,
+	pods []corev1.Pod) error {
+	args := []string{"what", kind + " " + of.Namespace + "/" + of.Name, "ready", ready}
+	for i := range pods {
+		p := &pods[i]
 		if over(p) || podReady(p) || r.Skipped(p.Spec.NodeName) {
 			continue
 		}
@@ -56,7 +79,7 @@ func (r *Addons) waits(
 			return wait.Again("check.workload-pod", args...).On(p.Spec.NodeName)
 		}
 	}
-	return wait.Again("check.workload", args...)
+	return nil
 }
 
 // over says whether a pod is none that is waited for: another one has its place, or will have it.

@@ -25,6 +25,7 @@ type Facts struct {
 	MachineID string
 	Skew      time.Duration // the node's clock minus ours
 	SkewError time.Duration // half the round trip
+	Took      time.Duration // how long the machine needed for the first, fixed part of the script
 	CPUs      int           // 0: not known
 	Memory    int64         // bytes; 0: not known
 	Addresses []string
@@ -60,6 +61,8 @@ type Facts struct {
 	DNSTaken       string   // who listens on port 53 of the machine's address, or of all
 	Kernel         string   // release, 6.1.0-32-amd64
 	NoIPSet        bool     // the module ip_set is neither loaded nor there to be loaded
+	NoIPVS         bool     // the same of the module ip_vs
+	NoIPSetProgram bool     // there is no program ipset
 	NoRoute        bool     // packets to Services have no way out
 	Firewalls      []Firewall
 	Runtimes       []string // that run, and not with our configuration
@@ -144,6 +147,18 @@ func Gather(ctx context.Context, n *node.Node, ip, service netip.Addr, endpoint 
 		f.Skew, f.SkewError = theirs.Sub(before.Add(took/2)), took/2
 	}
 	return f, nil
+}
+
+// UsualTook is how long a machine of today needs for the first part of the script: some thirty programs are started.
+const UsualTook = 200 * time.Millisecond
+
+// mostSlowness bounds what a machine that was busy for a moment may add to the limits of a run.
+const mostSlowness = 12
+
+// Slowness returns how many times longer than usual the machine takes for its work: 1 for a machine of today or a
+// faster one, at most 12.
+func (f *Facts) Slowness() float64 {
+	return min(max(1, f.Took.Seconds()/UsualTook.Seconds()), mostSlowness)
 }
 
 // HasAddress says whether the machine carries the address.

@@ -1,7 +1,12 @@
 kv() { printf '%s=%s\n' "$1" "$2"; }
+# now: sets n to the time in hundredths of a second
+now() { read -r n _ </proc/uptime && n=${n%.*}${n#*.}; }
+now; began=$n
 kv arch "$(uname -m)"
 kv kernel "$(uname -r)"
 [ -d /sys/module/ip_set ] || modprobe -n ip_set 2>/dev/null || kv noipset yes
+[ -e /proc/net/ip_vs ] || modprobe -n ip_vs 2>/dev/null || grep -qs '/ip_vs\.ko' "/lib/modules/$(uname -r)/modules.dep" "/lib/modules/$(uname -r)/modules.builtin" || kv noipvs yes
+command -v ipset >/dev/null 2>&1 || [ -x /usr/sbin/ipset ] || [ -x /sbin/ipset ] || kv noipsetprogram yes
 kv hostname "$(cat /proc/sys/kernel/hostname)"
 kv machineid "$(cat /etc/machine-id 2>/dev/null || true)"
 o=/etc/os-release
@@ -21,6 +26,7 @@ for x in cpu memory pids; do case "$have" in *" $x "*) ;; *) kv missing "cgroup 
 grep -qw overlay /proc/filesystems || modprobe -n overlay 2>/dev/null || kv missing "kernel module overlay"
 [ -e /proc/sys/net/bridge ] || modprobe -n br_netfilter 2>/dev/null || kv missing "kernel module br_netfilter"
 for x in tar gzip awk sed grep head stat sha256sum mktemp realpath timeout systemctl flock; do command -v $x >/dev/null 2>&1 || kv missing "program $x"; done
+now; kv took $((n - began))
 if command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ]; then kv nginx yes; fi
 for x in apt-get dnf yum; do if command -v $x >/dev/null 2>&1; then kv pkg $x; fi; done
 if command -v ip >/dev/null 2>&1; then ip -o addr show | awk '{sub("/.*","",$4); print "address=" $4}'; else hostname -I | tr ' ' '\n' | sed '/^$/d;s/^/address=/'; fi
@@ -54,7 +60,7 @@ if grep -qs '^imported' /var/lib/eggo-node/record; then
 fi
 [ -r @CA@ ] && kv ca "$(sha256sum <@CA@ | cut -d' ' -f1)"
 [ -r @ETCDCA@ ] && kv etcdca "$(sha256sum <@ETCDCA@ | cut -d' ' -f1)"
-[ -r /var/lib/eggo-node/node ] && systemctl is-active --quiet kubelet >/dev/null 2>&1 && kv kubelet "$(p=/usr/local/bin/kubelet; [ -x $p ] || p=/usr/bin/kubelet; timeout 20 $p --version 2>/dev/null || true)"
+[ -r /var/lib/eggo-node/node ] && systemctl is-active --quiet kubelet >/dev/null 2>&1 && kv kubelet "$(p=/usr/local/bin/kubelet; [ -x $p ] || p=/usr/bin/kubelet; timeout 60 $p --version 2>/dev/null || true)"
 own=''
 # shellcheck disable=SC2043 # several are put there
 for p in @MARKERS@; do if [ -e "${p#*:}" ]; then own=${p%%:*}; kv ownruntime "$own"; fi; done

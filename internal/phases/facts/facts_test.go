@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -67,7 +68,8 @@ func TestFactsAreRead(t *testing.T) {
 		"missing=cgroup controller pids", "pkg=apt-get", "pkg=dnf", "address=127.0.0.1", "address=192.0.2.11",
 		"listen=22 sshd", "listen=6443 ?", "listen=x y", "cluster=mine", "joined=yes", "active=etcd",
 		"present=/var/lib/etcd", "present=/etc/kubernetes", "free=/usr /dev/vda1 1000",
-		"free=/bad", "nameserver=yes", "noexectmp=yes", "unknown=1", "no equals sign", "",
+		"free=/bad", "took=31", "noipvs=yes", "noipsetprogram=yes", "nameserver=yes",
+		"noexectmp=yes", "unknown=1", "no equals sign", "",
 	}, "\n"))
 	want := &Facts{Arch: "amd64", Hostname: "a=b", MachineID: "0123",
 		OS: map[string]string{"ID": "debian", "VERSION_CODENAME": "bookworm",
@@ -77,7 +79,7 @@ func TestFactsAreRead(t *testing.T) {
 		Addresses: []string{"127.0.0.1", "192.0.2.11"}, Listening: map[int]string{22: "sshd", 6443: "?"},
 		Cluster: "mine", Joined: true, Active: []string{"etcd"},
 		Present: []string{"/etc/kubernetes", "/var/lib/etcd"}, Free: map[string]FreeSpace{"/usr": {"/dev/vda1", 1000}},
-		Nameserver: true, NoExecTmp: true}
+		Nameserver: true, NoExecTmp: true, Took: 310 * time.Millisecond, NoIPVS: true, NoIPSetProgram: true}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Error(diff)
 	}
@@ -93,6 +95,16 @@ func TestFactsAreRead(t *testing.T) {
 	if !f.HasAddress(config.Node{IP: netip.MustParseAddr("192.0.2.11")}) ||
 		f.HasAddress(config.Node{IP: netip.MustParseAddr("192.0.2.21")}) {
 		t.Error("addresses")
+	}
+}
+
+func TestHowSlowAMachineIs(t *testing.T) {
+	for text, want := range map[string]float64{
+		"": 1, "took=0": 1, "took=20": 1, "took=50": 2.5, "took=100": 5, "took=100000": 12, "took=-3": 1, "took=x": 1,
+	} {
+		if got := Parse(text + "\n").Slowness(); got != want {
+			t.Errorf("%q: %v times", text, got)
+		}
 	}
 }
 

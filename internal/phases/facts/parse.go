@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -48,60 +49,70 @@ func (f *Facts) keys() map[string]func(string) {
 	list := func(to *[]string) func(string) { return func(v string) { *to = append(*to, v) } }
 	firewall := func(name string) func(string) { return func(v string) { f.firewall(name).read(v) } }
 	return map[string]func(string){
-		"active":        list(&f.Active),
-		"address":       list(&f.Addresses),
-		"apparmor":      flag(&f.AppArmor),
-		"arch":          f.readArch,
-		"ca":            text(&f.CA),
-		"caps":          func(v string) { f.Caps, _ = strconv.ParseUint(v, 16, 64) },
-		"cgroup2":       flag(&f.Cgroup2),
-		"cluster":       text(&f.Cluster),
-		"conntrack":     flag(&f.Conntrack),
-		"cpus":          func(v string) { f.CPUs, _ = strconv.Atoi(v) },
-		"dnstaken":      text(&f.DNSTaken),
-		"dockerjson":    flag(&f.DockerJSON),
-		"etcdca":        text(&f.EtcdCA),
-		"firewalld":     firewall("firewalld"),
-		"free":          f.readFree,
-		"hostname":      text(&f.Hostname),
-		"joined":        flag(&f.Joined),
-		"cgroupfs":      flag(&f.CgroupFS),
-		"theirunit":     list(&f.TheirUnits),
-		"kernel":        text(&f.Kernel),
-		"kubeletdropin": list(&f.KubeletDropIns),
-		"kubelet":       func(v string) { f.Kubelet = strings.TrimPrefix(v, "Kubernetes ") },
-		"listen":        f.readListen,
-		"nomanifest":    list(&f.NoManifest),
-		"machineid":     text(&f.MachineID),
-		"memory":        func(v string) { f.Memory, _ = strconv.ParseInt(v, 10, 64) },
-		"missing":       list(&f.Missing),
-		"nameserver":    flag(&f.Nameserver),
-		"nftables":      firewall("nftables"),
-		"nginx":         flag(&f.Nginx),
-		"nodename":      text(&f.NodeName),
-		"noexectmp":     flag(&f.NoExecTmp),
-		"noipset":       flag(&f.NoIPSet),
-		"noroute":       flag(&f.NoRoute),
-		"ownruntime":    list(&f.OwnRuntimes),
-		"pkg":           list(&f.PkgManagers),
-		"present":       list(&f.Present),
-		"recorded":      flag(&f.Recorded),
-		"recordformat":  func(v string) { f.RecordFormat = cmp.Or(f.RecordFormat, v) },
-		"recordkind":    list(&f.RecordKinds),
-		"resolv":        text(&f.Resolv),
-		"resolves":      text(&f.Resolves),
-		"runtime":       list(&f.Runtimes),
-		"selinux":       flag(&f.SELinux),
-		"swap":          flag(&f.Swap),
-		"systemd":       flag(&f.Systemd),
-		"ufw":           firewall("ufw"),
-		"version":       f.readVersion,
+		"active":         list(&f.Active),
+		"address":        list(&f.Addresses),
+		"apparmor":       flag(&f.AppArmor),
+		"arch":           f.readArch,
+		"ca":             text(&f.CA),
+		"caps":           func(v string) { f.Caps, _ = strconv.ParseUint(v, 16, 64) },
+		"cgroup2":        flag(&f.Cgroup2),
+		"cluster":        text(&f.Cluster),
+		"conntrack":      flag(&f.Conntrack),
+		"cpus":           func(v string) { f.CPUs, _ = strconv.Atoi(v) },
+		"dnstaken":       text(&f.DNSTaken),
+		"dockerjson":     flag(&f.DockerJSON),
+		"etcdca":         text(&f.EtcdCA),
+		"firewalld":      firewall("firewalld"),
+		"free":           f.readFree,
+		"hostname":       text(&f.Hostname),
+		"joined":         flag(&f.Joined),
+		"cgroupfs":       flag(&f.CgroupFS),
+		"theirunit":      list(&f.TheirUnits),
+		"kernel":         text(&f.Kernel),
+		"kubeletdropin":  list(&f.KubeletDropIns),
+		"kubelet":        func(v string) { f.Kubelet = strings.TrimPrefix(v, "Kubernetes ") },
+		"listen":         f.readListen,
+		"nomanifest":     list(&f.NoManifest),
+		"machineid":      text(&f.MachineID),
+		"memory":         func(v string) { f.Memory, _ = strconv.ParseInt(v, 10, 64) },
+		"missing":        list(&f.Missing),
+		"nameserver":     flag(&f.Nameserver),
+		"nftables":       firewall("nftables"),
+		"nginx":          flag(&f.Nginx),
+		"nodename":       text(&f.NodeName),
+		"noexectmp":      flag(&f.NoExecTmp),
+		"noipset":        flag(&f.NoIPSet),
+		"noipsetprogram": flag(&f.NoIPSetProgram),
+		"noipvs":         flag(&f.NoIPVS),
+		"noroute":        flag(&f.NoRoute),
+		"ownruntime":     list(&f.OwnRuntimes),
+		"pkg":            list(&f.PkgManagers),
+		"present":        list(&f.Present),
+		"recorded":       flag(&f.Recorded),
+		"recordformat":   func(v string) { f.RecordFormat = cmp.Or(f.RecordFormat, v) },
+		"recordkind":     list(&f.RecordKinds),
+		"resolv":         text(&f.Resolv),
+		"resolves":       text(&f.Resolves),
+		"runtime":        list(&f.Runtimes),
+		"selinux":        flag(&f.SELinux),
+		"swap":           flag(&f.Swap),
+		"systemd":        flag(&f.Systemd),
+		"took":           f.readTook,
+		"ufw":            firewall("ufw"),
+		"version":        f.readVersion,
 	}
 }
 
 // readArch reads the machine's architecture: Go's name of it where we have it.
 func (f *Facts) readArch(v string) {
 	f.Arch = cmp.Or(map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[v], v)
+}
+
+// readTook reads how long the first part of the script took, in hundredths of a second.
+func (f *Facts) readTook(v string) {
+	if n, err := strconv.Atoi(v); err == nil && n >= 0 {
+		f.Took = time.Duration(n) * 10 * time.Millisecond
+	}
 }
 
 // readListen reads a port and who listens there.

@@ -64,6 +64,20 @@ func (r *Nodes) Fact(name string) *facts.Facts {
 	return r.facts[name]
 }
 
+// Slowness returns how many times longer than usual the work of a node takes, by its facts; "" stands for the slowest
+// node. It is 1 for a node that was not inspected.
+func (r *Nodes) Slowness(name string) float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slowest := 1.0
+	for n, f := range r.facts {
+		if f != nil && (name == "" || n == name) {
+			slowest = max(slowest, f.Slowness())
+		}
+	}
+	return slowest
+}
+
 // Imported says whether others have made the machine a node of this cluster.
 func (r *Nodes) Imported(name string) bool {
 	f := r.Fact(name)

@@ -29,6 +29,8 @@ type Options struct {
 	Skip func(host string) bool
 	// Skipped says whether the run continues without a host.
 	Skipped func(host string) bool
+	// Slowness returns how many times longer than usual the work of a host takes: engine.Plan.
+	Slowness func(host string) float64
 }
 
 // Phase is one phase of a plan and what holds for all of its steps.
@@ -123,7 +125,8 @@ func (b *Builder) IDs(phase, host string) []string {
 
 // Plan is the plan of all that was added. Whether it can be run is engine.Plan.Validate's to say.
 func (b *Builder) Plan() *engine.Plan {
-	p := &engine.Plan{Hosts: b.o.Hosts, Barriers: slices.Clone(b.barriers), Spare: b.o.Skip}
+	p := &engine.Plan{Hosts: b.o.Hosts, Barriers: slices.Clone(b.barriers), Spare: b.o.Skip,
+		Slowness: b.o.Slowness}
 	for _, ph := range b.phases {
 		if ph.Title.Key == "" {
 			ph.Title = event.M("phase." + ph.ID)

@@ -16,7 +16,7 @@ func Within(p *engine.Plan, phase string) *engine.Plan {
 		}
 		return out
 	}
-	out := &engine.Plan{Hosts: p.Hosts, Spare: p.Spare,
+	out := &engine.Plan{Hosts: p.Hosts, Spare: p.Spare, Slowness: p.Slowness,
 		Phases: []engine.Phase{{ID: phase, Title: event.M("phase." + phase)}}}
 	for _, s := range p.Steps {
 		own := *s

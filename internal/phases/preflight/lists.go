@@ -47,10 +47,10 @@ func Same() []Check { return []Check{checkAway(), checkUpgradeSame()} }
 // Machine is what can be said of a machine by itself, whatever the others and the bundles are.
 func Machine() []Check {
 	return []Check{
-		checkArch(), checkSystemd(), checkAddress(), checkClock(), checkMissing(), checkSwap(), checkRoute(),
-		checkDockerJSON(), checkSize(), checkSELinuxBalancer(), checkEndpoint(), checkRecord(false), checkFirewall(),
-		checkPlugin(), checkDNSPort(), checkCgroup(), checkSpace(), checkSystem(), checkOurs(), checkOtherCluster(),
-		checkTaken(),
+		checkArch(), checkSystemd(), checkAddress(), checkClock(), checkMissing(), checkSwap(), checkSlow(),
+		checkRoute(), checkDockerJSON(), checkSize(), checkSELinuxBalancer(), checkEndpoint(), checkRecord(false),
+		checkFirewall(), checkPlugin(), checkProxy(), checkDNSPort(), checkCgroup(), checkSpace(), checkSystem(),
+		checkOurs(), checkOtherCluster(), checkTaken(),
 	}
 }
 

@@ -378,6 +378,11 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 			r.Cluster.Runtime, f.DockerJSON = "docker", true
 		}, []string{"warning preflight.docker-json"}},
 		"a daemon.json in vain": {worker, func(_ *Input, f *facts.Facts) { f.DockerJSON = true }, nil},
+		"a slow machine": {worker, func(_ *Input, f *facts.Facts) { f.Took = 2 * time.Second },
+			[]string{"warning preflight.slow"}},
+		"a machine that is busy for a moment": {worker, func(_ *Input, f *facts.Facts) {
+			f.Took = 700 * time.Millisecond
+		}, nil},
 		"one CPU": {master, func(_ *Input, f *facts.Facts) { f.CPUs = 1 },
 			[]string{"warning preflight.cpus"}},
 		"1 GiB of memory": {master, func(_ *Input, f *facts.Facts) { f.Memory = 1 << 30 },
@@ -514,6 +519,46 @@ func TestKernelOfPlugins(t *testing.T) {
 		if got := nodestest.Codes(findings(t, r, worker, f)); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %v", c, got)
 		}
+	}
+}
+
+func TestServicesByIPVS(t *testing.T) {
+	ipset := bundle.Package{Name: "ipset", Roles: []bundle.Role{bundle.Worker}}
+	for name, c := range map[string]struct {
+		node     config.Node
+		ipvs     bool
+		kubeadm  bool
+		module   bool
+		packages []bundle.Package
+		want     []string
+	}{
+		"not by IPVS": {node: worker},
+		"all there":   {node: worker, ipvs: true, module: true, packages: []bundle.Package{ipset}},
+		"no module": {worker, true, false, false, []bundle.Package{ipset},
+			[]string{"error preflight.proxy-module"}},
+		"no program":          {worker, true, false, true, nil, []string{"error preflight.proxy-ipset"}},
+		"no program in a pod": {node: worker, ipvs: true, kubeadm: true, module: true},
+		"for others alone": {master, true, false, true, []bundle.Package{ipset},
+			[]string{"error preflight.proxy-ipset"}},
+		"nothing": {worker, true, false, false, nil,
+			[]string{"error preflight.proxy-module", "error preflight.proxy-ipset"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newInput()
+			r.IPVS = c.ipvs
+			if c.kubeadm {
+				r.Cluster.Eggo.Driver = "kubeadm"
+			}
+			m := nodestest.Manifest()
+			m.Install = c.packages
+			r.SetBundle("amd64", nodestest.Box{Is: m})
+			f := nodestest.Good(c.node)
+			f.NoIPVS, f.NoIPSetProgram = !c.module, true
+			r.SetFact(c.node.Name, f)
+			if got := nodestest.Codes(findingsOf(t, r, checkProxy(), c.node, f)); !slices.Equal(got, c.want) {
+				t.Errorf("%v, not %v", got, c.want)
+			}
+		})
 	}
 }
 

@@ -62,6 +62,7 @@ type Input struct {
 	Asked    []config.Node                                // the nodes
 	Runtime  string                                       // the container runtime, in the word of deploy.yaml
 	Store    string                                       // where it keeps images and containers
+	IPVS     bool                                         // Services are reached through it
 	EtcdData string                                       // where members of etcd keep their data
 	Starts   func(bundle.Role) []string                   // binaries without which a node of the role does not come up
 	Needed   func(config.Node, *bundle.Manifest) []string // images that the components of a node run from

@@ -41,11 +41,11 @@ func Answers(url, unit string) func(context.Context, *node.Node) error {
 func AnswersOr(url string, fault func(context.Context, *node.Node, error) *event.Fault) func(context.Context,
 	*node.Node) error {
 	return func(ctx context.Context, nd *node.Node) error {
-		client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		client := &http.Client{Timeout: engine.Stretch(ctx, 5*time.Second), Transport: &http.Transport{
 			//nolint:gosec // see above
 			DialContext: nd.Dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		}}
-		limit, cancel := context.WithTimeout(ctx, ProbeLimit)
+		limit, cancel := context.WithTimeout(ctx, engine.Stretch(ctx, ProbeLimit))
 		defer cancel()
 		tick := time.NewTicker(250 * time.Millisecond)
 		defer tick.Stop()
@@ -87,9 +87,10 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 // Seconds is a duration as systemd and the messages have it: seconds with a decimal.
 func Seconds(d time.Duration) string { return strconv.FormatFloat(max(d, 0).Seconds(), 'f', 1, 64) }
 
-// Until tries f until it succeeds, the limit is over or ctx is done; the last error counts.
+// Until tries f until it succeeds, the limit is over or ctx is done; the last error counts. The limit is that of a fast
+// node: a slow one gets more.
 func Until(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, engine.Stretch(ctx, limit))
 	defer cancel()
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()

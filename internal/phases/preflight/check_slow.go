@@ -1,0 +1,26 @@
+package preflight
+
+import (
+	"strconv"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/phases/facts"
+)
+
+// slow is how many times longer than usual a machine takes for its work when it is worth a warning.
+const slow = 4
+
+// checkSlow warns of a machine that is slow: an emulated or overloaded one, or a small board. Limits follow from it.
+func checkSlow() Check {
+	return Check{
+		Name: "slow", Codes: []string{"preflight.slow"},
+		Node: func(_ *Input, n config.Node, f *facts.Facts) []event.Finding {
+			if f.Slowness() < slow {
+				return nil
+			}
+			return one(event.Warning, n, "preflight.slow", "took", f.Took.String(), "usual", facts.UsualTook.String(),
+				"times", strconv.FormatFloat(f.Slowness(), 'f', 1, 64))
+		},
+	}
+}
