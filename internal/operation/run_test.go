@@ -119,7 +119,7 @@ func TestWhereRefusalsAre(t *testing.T) {
 		"usage.host-keys":      bad,
 		"delete.drain-timeout": request.Delete{Common: deployOf(f).Common, Names: []string{"m1"}},
 		"config.no-file":       request.Deploy{Common: request.Common{Source: request.Source{File: "/nowhere.yaml"}}},
-		"usage.none-of-that-name": request.Deploy{
+		"usage.no-cluster": request.Deploy{
 			Common: request.Common{Source: request.Source{Cluster: "other"}}},
 		"hook.path": request.Deploy{Common: request.Common{
 			Source: request.Source{File: "/nowhere.yaml"}, Hooks: request.Hooks{Before: []string{"rel.sh"}}}},
