@@ -16,8 +16,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/journal"
-	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/operation/staging"
 )
 
 // trustFlags say whose bundles may be given away: the rules are those of deploy, and so is the list of the control
@@ -34,7 +32,7 @@ func (f *trustFlags) add(cmd *cobra.Command, env *environment) {
 
 // vouching decides about bundles by their heads, before anything of them is unpacked, and tells of it.
 type vouching struct {
-	*staging.Checker
+	*trust.Checks
 	env   *environment
 	store *trust.Store
 }
@@ -46,7 +44,7 @@ func (f *trustFlags) vouching(env *environment) (*vouching, error) {
 	}
 	v := &vouching{env: env, store: trust.In(root)}
 	var err error
-	v.Checker, err = staging.NewChecker(root, request.Trust{Signers: f.signers, AllowUnsigned: f.allowUnsigned}, v.ask)
+	v.Checks, err = trust.NewChecks(root, f.signers, f.allowUnsigned, v.ask)
 	return v, err
 }
 

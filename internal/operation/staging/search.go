@@ -12,7 +12,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 // errLater keeps a bundle from being unpacked about whose signer somebody has yet to be asked.
@@ -136,10 +135,10 @@ func (s *Search) verify(ctx context.Context, f Found, only bool, report func(Fou
 
 // check says who signed a bundle, and refuses what would not be installed. Nobody is asked: that is done when the run
 // begins.
-func (s *Search) check(ctx context.Context, path string, m *bundle.Manifest, sums []byte) (Checked, error) {
-	c, err := NewChecker(s.root, request.Trust{}, nil)
+func (s *Search) check(ctx context.Context, path string, m *bundle.Manifest, sums []byte) (trust.Checked, error) {
+	c, err := trust.NewChecks(s.root, "", false, nil)
 	if err != nil {
-		return Checked{}, err
+		return trust.Checked{}, err
 	}
 	found, _, err := c.Check(ctx, path, m, sums)
 	return found, err

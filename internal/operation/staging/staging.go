@@ -54,7 +54,7 @@ type Session struct {
 	use  operation.BundleUse
 
 	mu     sync.Mutex
-	check  *Checker // made when the first bundle is met
+	check  *trust.Checks // made when the first bundle is met
 	staged []*bundle.Staged
 }
 
@@ -191,16 +191,16 @@ func (s *Session) vouch(ctx context.Context, file string, m *bundle.Manifest, su
 	return nil
 }
 
-func (s *Session) checker() (*Checker, error) {
+func (s *Session) checker() (*trust.Checks, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.check == nil {
-		c, err := NewChecker(s.root, s.use.Trust, s.askSigner)
+		c, err := trust.NewChecks(s.root, s.use.Trust.Signers, s.use.Trust.AllowUnsigned, s.askSigner)
 		if err != nil {
 			return nil, err
 		}
 		if s.use.SignedOnly {
-			c.signedOnly()
+			c.SignedOnly()
 		}
 		s.check = c
 	}

@@ -1,4 +1,4 @@
-package staging
+package trust
 
 import (
 	"context"
@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 // Checked is what was found out about who signed a bundle.
@@ -18,19 +16,19 @@ type Checked struct {
 	File     string
 	Manifest *bundle.Manifest
 	ID       string
-	trust.Result
+	Result
 }
 
 // Msg says it: the front ends and the log have it from there.
 func (c Checked) Msg() event.Msg {
 	args := []string{"file", filepath.Base(c.File), "name", c.Manifest.Name, "arch", c.Manifest.Arch, "id", c.ID}
 	switch c.State {
-	case trust.Signed:
+	case Signed:
 		args = append(args, "who", event.Clean(c.Identity), "type", c.KeyType, "key", c.Fingerprint)
 		return event.M("trust.signed", args...)
-	case trust.Stranger:
+	case Stranger:
 		return event.M("trust.unknown-signer", append(args, "type", c.KeyType, "key", c.Fingerprint)...)
-	case trust.Overridden:
+	case Overridden:
 		return event.M("trust.overridden", append(args, "code", c.Why.Code)...)
 	}
 	return event.M("trust.unsigned", args...)
@@ -40,24 +38,24 @@ func (c Checked) Msg() event.Msg {
 func (c Checked) Warning() *event.Fault {
 	file := filepath.Base(c.File)
 	switch c.State {
-	case trust.Unsigned:
+	case Unsigned:
 		return event.NewFault(event.ClassBundle, "trust.nobody", nil, "file", file)
-	case trust.Stranger:
+	case Stranger:
 		return event.NewFault(event.ClassBundle, "trust.stranger", nil,
 			"file", file, "type", c.KeyType, "key", c.Fingerprint)
-	case trust.Overridden:
+	case Overridden:
 		return event.NewFault(event.ClassBundle, "trust.override", nil, "file", file, "code", c.Why.Code)
 	}
 	return nil
 }
 
-// signedOnly refuses bundles that no known signer signed, also while none is known.
-func (c *Checker) signedOnly() { c.checker.SignedOnly, c.checker.AllowUnsigned = true, false }
+// SignedOnly refuses bundles that no known signer signed, also while none is known.
+func (c *Checks) SignedOnly() { c.checker.SignedOnly, c.checker.AllowUnsigned = true, false }
 
-// Checker decides about bundles, each once.
-type Checker struct {
-	store   *trust.Store
-	checker trust.Checker
+// Checks decides about bundles, each once.
+type Checks struct {
+	store   *Store
+	checker Checker
 	mu      sync.Mutex
 	found   map[string]Checked // by file and id
 	order   []string
@@ -65,31 +63,32 @@ type Checker struct {
 	learned bool
 }
 
-// Learned says whether a signer became known since the Checker was made.
-func (c *Checker) Learned() bool {
+// Learned reports whether a signer became known since the Checks were made.
+func (c *Checks) Learned() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.learned
 }
 
-// NewChecker reads the signers: those that the request names, else those that the control host knows. ask may be nil.
-func NewChecker(
-	root string, o request.Trust, ask func(context.Context, trust.Question) (yes, asked bool, err error),
-) (*Checker, error) {
-	c := &Checker{
-		store: trust.In(root), found: map[string]Checked{},
-		checker: trust.Checker{AllowUnsigned: o.AllowUnsigned, Now: time.Now, Ask: ask},
+// NewChecks reads the signers: those of the file signers, else those that the control host with the state directory root
+// knows. allowUnsigned lets bundles through that none of them signed. ask is called about an unknown signer, and may be
+// nil.
+func NewChecks(root, signers string, allowUnsigned bool,
+	ask func(context.Context, Question) (yes, asked bool, err error)) (*Checks, error) {
+	c := &Checks{
+		store: In(root), found: map[string]Checked{},
+		checker: Checker{AllowUnsigned: allowUnsigned, Now: time.Now, Ask: ask},
 	}
 	var err error
 	c.checker.Allowed, err = c.store.Load()
-	if o.Signers != "" {
-		c.checker.Allowed, err = trust.ReadFile(o.Signers)
+	if signers != "" {
+		c.checker.Allowed, err = ReadFile(signers)
 	}
 	return c, err
 }
 
 // Check decides about a bundle. fresh says that it was not decided before.
-func (c *Checker) Check(
+func (c *Checks) Check(
 	ctx context.Context, file string, m *bundle.Manifest, sums []byte,
 ) (found Checked, fresh bool, err error) {
 	c.mu.Lock()
@@ -105,7 +104,7 @@ func (c *Checker) Check(
 		}
 		return Checked{}, false, err
 	}
-	if c.checker.Allowed == nil && result.State == trust.Signed { // it was asked about: from now on a signer is known
+	if c.checker.Allowed == nil && result.State == Signed { // it was asked about: from now on a signer is known
 		if c.checker.Allowed, err = c.store.Load(); err != nil {
 			return Checked{}, false, err
 		}
@@ -119,7 +118,7 @@ func (c *Checker) Check(
 }
 
 // All are those that were decided about, in their order.
-func (c *Checker) All() []Checked {
+func (c *Checks) All() []Checked {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []Checked
