@@ -9,15 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/spelling"
-)
-
-// The minors of Kubernetes 1 that this program knows: flags.txt has the flags of each, and the configurations that it
-// writes are fit for all of them.
-const (
-	OldestMinor = 30
-	NewestMinor = 36
 )
 
 //go:embed flags.txt
@@ -83,7 +77,7 @@ func flagsOf(component string) map[string]flagInfo {
 	out := map[string]flagInfo{}
 	for line := range strings.Lines(text) {
 		w := strings.Fields(line)
-		f := flagInfo{kind: w[1], from: OldestMinor, to: NewestMinor}
+		f := flagInfo{kind: w[1], from: bundle.OldestMinor, to: bundle.NewestMinor}
 		if len(w) == 3 {
 			from, to, _ := strings.Cut(w[2], "-")
 			f.from, _ = strconv.Atoi(from)
@@ -187,23 +181,12 @@ func unknownFlag(component, name string, flags map[string]flagInfo) (string, []s
 
 func minorWord(minor int) string { return fmt.Sprintf("1.%d", minor) }
 
-// Minor of a version of Kubernetes: 34 for v1.34.2; 0 when it is none.
-func Minor(version string) int {
-	rest, ok := strings.CutPrefix(version, "v1.")
-	word, _, _ := strings.Cut(rest, ".")
-	n, err := strconv.Atoi(word)
-	if !ok || err != nil || n < 0 {
-		return 0
-	}
-	return n
-}
-
 // CheckFlags says which of config-extra-args, and which feature gates in it, the version of Kubernetes in the bundle
 // does not have: what makes a component end at its start is an error before anything is touched. Of a minor newer than
 // those known the newest known one counts.
 func CheckFlags(c *Cluster, version string) Problems {
-	minor := min(Minor(version), NewestMinor)
-	if minor < OldestMinor {
+	minor := min(bundle.Minor(version), bundle.NewestMinor)
+	if minor < bundle.OldestMinor {
 		return nil // refused as a whole
 	}
 	var out Problems
@@ -219,7 +202,7 @@ func CheckFlags(c *Cluster, version string) Problems {
 			}
 			f, known := flags[name]
 			if known && name == "--feature-gates" {
-				for _, g := range checkGates(e.Args[name], Minor(version)) {
+				for _, g := range checkGates(e.Args[name], bundle.Minor(version)) {
 					add(g.code, g.gate, g.args...)
 				}
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
 )
 
 // withFlag is the minimal file with one argument of a component.
@@ -160,12 +162,13 @@ func TestTheTableOfFlags(t *testing.T) {
 			t.Errorf("%s has %d flags", component, len(flags))
 		}
 		for name, f := range flags {
-			if !ruleFlag.ok(name) || !strings.Contains("bids", f.kind) || f.from < OldestMinor || f.to > NewestMinor ||
+			if !ruleFlag.ok(name) || !strings.Contains("bids", f.kind) || f.from < bundle.OldestMinor ||
+				f.to > bundle.NewestMinor ||
 				f.from > f.to {
 				t.Errorf("%s %s: %+v", component, name, f)
 			}
 		}
-		if f := flags["--v"]; f.kind != "i" || f.from != OldestMinor || f.to != NewestMinor {
+		if f := flags["--v"]; f.kind != "i" || f.from != bundle.OldestMinor || f.to != bundle.NewestMinor {
 			t.Errorf("%s --v: %+v", component, f)
 		}
 		for name := range fixed[component] {
@@ -185,20 +188,11 @@ func TestTheTableOfFlags(t *testing.T) {
 	}
 }
 
-func TestMinor(t *testing.T) {
-	for v, want := range map[string]int{"v1.34.2": 34, "v1.30.0-rc.1": 30, "v1.36": 36, "1.34.2": 0, "v2.1.0": 0, "": 0,
-		"v1.x.1": 0, "v1.-3.1": 0} {
-		if got := Minor(v); got != want {
-			t.Errorf("%q: %d", v, got)
-		}
-	}
-}
-
 // Every gate of the table is one in the minors that have it, with some value.
 func TestTheTableOfGates(t *testing.T) {
 	all := gates()
 	for name, g := range all {
-		for minor := OldestMinor; minor <= NewestMinor; minor++ {
+		for minor := bundle.OldestMinor; minor <= bundle.NewestMinor; minor++ {
 			free := len(checkGates(name+"=true", minor)) == 0 || len(checkGates(name+"=false", minor)) == 0
 			if has := g.from <= minor && minor <= g.to; has != free {
 				t.Errorf("%s in 1.%d: in the table %t, can be set %t", name, minor, has, free)

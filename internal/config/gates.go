@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/spelling"
 )
 
@@ -21,14 +22,14 @@ type gateInfo struct {
 
 // gates reads the table. Components share their gates; all and half of them have a name of their own.
 func gates() map[string]gateInfo {
-	every := gateInfo{from: OldestMinor, to: NewestMinor}
+	every := gateInfo{from: bundle.OldestMinor, to: bundle.NewestMinor}
 	out := map[string]gateInfo{"AllAlpha": every, "AllBeta": every}
 	for line := range strings.Lines(gatesText) {
 		w := strings.Fields(line)
 		if len(w) == 0 || w[0] == "#" {
 			continue
 		}
-		g := gateInfo{from: OldestMinor, to: NewestMinor, lock: map[bool][2]int{}}
+		g := gateInfo{from: bundle.OldestMinor, to: bundle.NewestMinor, lock: map[bool][2]int{}}
 		for _, word := range w[1:] {
 			value, span, locked := strings.Cut(word, ":")
 			if !locked {
@@ -69,7 +70,7 @@ func checkGates(list string, minor int) []gateProblem {
 		g, ok := known[name]
 		lock := g.lock[!value]
 		switch {
-		case !ok && minor > NewestMinor: // it may be new
+		case !ok && minor > bundle.NewestMinor: // it may be new
 		case !ok:
 			args := []string{"version", minorWord(minor)}
 			code := "config.gate-unknown"
@@ -79,9 +80,9 @@ func checkGates(list string, minor int) []gateProblem {
 			out = append(out, gateProblem{name, code, args})
 		case minor < g.from:
 			out = append(out, gateProblem{name, "config.gate-newer", []string{"version", minorWord(g.from)}})
-		case minor > g.to && g.to < NewestMinor:
+		case minor > g.to && g.to < bundle.NewestMinor:
 			out = append(out, gateProblem{name, "config.gate-removed", []string{"version", minorWord(g.to + 1)}})
-		case lock[0] > 0 && lock[0] <= minor && (minor <= lock[1] || lock[1] == NewestMinor):
+		case lock[0] > 0 && lock[0] <= minor && (minor <= lock[1] || lock[1] == bundle.NewestMinor):
 			out = append(out, gateProblem{name, "config.gate-locked", []string{"version", minorWord(lock[0]),
 				"given", strconv.FormatBool(value)}})
 		}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -175,8 +174,8 @@ func (h *Host) way(ctx context.Context, cluster string, bundles []string) (backe
 const emulates = 34
 
 func wayBack(from, to string) backend.Back {
-	switch was := config.Minor(from); {
-	case was == config.Minor(to):
+	switch was := bundle.Minor(from); {
+	case was == bundle.Minor(to):
 		return backend.BackToTheEnd
 	case was >= emulates:
 		return backend.BackInSoak

@@ -170,7 +170,7 @@ func (r *run) untouched(ctx context.Context, b upgrade.Begun) ([]string, error) 
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	var other []string
-	if b.Committed || config.Minor(b.From) == config.Minor(b.Hops[0].Version) {
+	if b.Committed || bundle.Minor(b.From) == bundle.Minor(b.Hops[0].Version) {
 		var err error
 		if other, err = r.join.Behind(ctx, b.From); err != nil {
 			return nil, err

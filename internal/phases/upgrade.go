@@ -80,7 +80,7 @@ func newHop(was *run, to upgrade.Hop, from string, committed bool) *hop {
 	c.Source = to.Source
 	next.Cluster = &c
 	h := &hop{Hop: to, from: from, was: was, to: newRun(next)}
-	if old := config.Minor(from); old >= emulates && old != config.Minor(to.Version) {
+	if old := bundle.Minor(from); old >= emulates && old != bundle.Minor(to.Version) {
 		next.Emulate = fmt.Sprintf("1.%d", old)
 		h.emu = newRun(next)
 		if !committed {
@@ -264,7 +264,7 @@ func (h *hop) begun() upgrade.Begun {
 }
 
 // patch says whether the hop stays in its minor.
-func (h *hop) patch() bool { return config.Minor(h.from) == config.Minor(h.Version) }
+func (h *hop) patch() bool { return bundle.Minor(h.from) == bundle.Minor(h.Version) }
 
 // snapshot saves etcd's data before anything else. One that is continued has it already.
 func (h *hop) snapshot() *engine.Step {
@@ -331,7 +331,7 @@ func (h *hop) ready(ctx context.Context) error {
 func (h *hop) back(n config.Node) []upgrade.Part {
 	if !h.patch() {
 		for _, k := range nodes.Kubelets(h.to.Cluster) { // as they were when the run began: their turns come later
-			if f := h.to.Fact(k.Name); f != nil && config.Minor(f.Kubelet) >= config.Minor(h.Version) {
+			if f := h.to.Fact(k.Name); f != nil && bundle.Minor(f.Kubelet) >= bundle.Minor(h.Version) {
 				return nil
 			}
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/adopt"
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -311,8 +310,8 @@ func TestWhatAnArchiveLacksIsListed(t *testing.T) {
 // A Kubernetes that is newer than this release knows is adopted, with a warning, as a deploy installs it with one.
 func TestAVersionThatThisReleaseDoesNotKnow(t *testing.T) {
 	for version, warned := range map[string]bool{
-		fmt.Sprintf("v1.%d.0", config.OldestMinor): false, fmt.Sprintf("v1.%d.9", config.NewestMinor): false,
-		fmt.Sprintf("v1.%d.0", config.NewestMinor+1): true,
+		fmt.Sprintf("v1.%d.0", bundle.OldestMinor): false, fmt.Sprintf("v1.%d.9", bundle.NewestMinor): false,
+		fmt.Sprintf("v1.%d.0", bundle.NewestMinor+1): true,
 	} {
 		out := t.TempDir()
 		res, err := adopted(t, adopt.Options{Out: out}, handmade(t, "old.tar.gz", "amd64", true,

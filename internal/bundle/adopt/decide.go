@@ -14,7 +14,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/addon"
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -69,9 +68,9 @@ func (s *source) decideVersion(o Options) error {
 		s.unverified("adopt.version-given", "version", o.Kubernetes)
 	}
 	s.kubernetes = s.programs[i].version
-	if config.Minor(s.kubernetes) < config.OldestMinor { // a deploy would refuse the bundle
+	if bundle.Minor(s.kubernetes) < bundle.OldestMinor { // a deploy would refuse the bundle
 		return bad("adopt.kubernetes-old", nil, "file", s.file, "version", s.kubernetes, "oldest",
-			fmt.Sprintf("1.%d", config.OldestMinor), "newest", fmt.Sprintf("1.%d", config.NewestMinor))
+			fmt.Sprintf("1.%d", bundle.OldestMinor), "newest", fmt.Sprintf("1.%d", bundle.NewestMinor))
 	}
 	return nil
 }
@@ -79,11 +78,11 @@ func (s *source) decideVersion(o Options) error {
 // tooNew warns of a version that is newer than those that this release knows, as a deploy does. It is a matter of the
 // release, not of the archive: the manifest does not list it.
 func (s *source) tooNew() []event.Msg {
-	if config.Minor(s.kubernetes) <= config.NewestMinor {
+	if bundle.Minor(s.kubernetes) <= bundle.NewestMinor {
 		return nil
 	}
 	return []event.Msg{event.M("adopt.warn.kubernetes-new", "file", filepath.Base(s.file), "version", s.kubernetes,
-		"newest", fmt.Sprintf("1.%d", config.NewestMinor))}
+		"newest", fmt.Sprintf("1.%d", bundle.NewestMinor))}
 }
 
 var (

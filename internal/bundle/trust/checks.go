@@ -70,9 +70,9 @@ func (c *Checks) Learned() bool {
 	return c.learned
 }
 
-// NewChecks reads the signers: those of the file signers, else those that the control host with the state directory root
-// knows. allowUnsigned lets bundles through that none of them signed. ask is called about an unknown signer, and may be
-// nil.
+// NewChecks reads the signers: those of the file signers, else those that the control host with the state directory
+// root knows. allowUnsigned lets bundles through that none of them signed. ask is called about an unknown signer, and
+// may be nil.
 func NewChecks(root, signers string, allowUnsigned bool,
 	ask func(context.Context, Question) (yes, asked bool, err error)) (*Checks, error) {
 	c := &Checks{

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
@@ -15,7 +16,7 @@ func checkCgroup() Check {
 		Name: "cgroup", Codes: []string{"preflight.cgroup-v1"}, Needs: Served, When: kubelets,
 		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
 			m := in.BundleFor(n, f).Manifest()
-			if f.Cgroup2 || config.Minor(m.Kubernetes) < cgroup1Refused {
+			if f.Cgroup2 || bundle.Minor(m.Kubernetes) < cgroup1Refused {
 				return nil
 			}
 			return one(event.Warning, n, "preflight.cgroup-v1", "version", m.Kubernetes)

@@ -3,6 +3,7 @@ package preflight
 import (
 	"fmt"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -13,7 +14,7 @@ func checkKubeadm() Check {
 		Name: "kubeadm", Codes: []string{"bundle.kubeadm-old"}, Needs: Served,
 		Bundle: func(in *Input, s Source) []event.Finding {
 			m := s.Manifest()
-			if !in.Cluster.ByKubeadm() || m.Kubernetes == "" || config.Minor(m.Kubernetes) >= config.OldestKubeadm {
+			if !in.Cluster.ByKubeadm() || m.Kubernetes == "" || bundle.Minor(m.Kubernetes) >= config.OldestKubeadm {
 				return nil
 			}
 			return bundleFault(event.Error, "bundle.kubeadm-old", "version", m.Kubernetes, "arch", m.Arch, "oldest",

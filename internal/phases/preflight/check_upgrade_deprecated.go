@@ -39,7 +39,7 @@ func checkUpgradeDeprecated() Check {
 						event.Clean(faults[i].Error())))
 				}
 				for _, d := range lists[i] {
-					if d.removed <= config.Minor(in.last()) && !slices.Contains(asked[d], n.Name) {
+					if d.removed <= bundle.Minor(in.last()) && !slices.Contains(asked[d], n.Name) {
 						asked[d] = append(asked[d], n.Name)
 					}
 				}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
@@ -46,7 +46,7 @@ func checkUpgradeHops() Check {
 
 // hopBetween says what is wrong with the way from a version to the next one.
 func hopBetween(from, to string) []event.Finding {
-	a, b := config.Minor(from), config.Minor(to)
+	a, b := bundle.Minor(from), bundle.Minor(to)
 	switch {
 	case a == 0 || b == 0: // told of the bundle
 	case b < a || b == a && patch(to) < patch(from):

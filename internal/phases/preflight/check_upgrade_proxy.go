@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
@@ -56,12 +57,12 @@ func (in *Input) proxyTags(n config.Node) []string {
 // proxySkew is about a kube-proxy that says Kubernetes v1.34.2, or v1.34.2. Of one that says nothing nothing is known.
 func (in *Input) proxySkew(n config.Node, text string) []event.Finding {
 	version := strings.TrimSpace(strings.TrimPrefix(text, "Kubernetes "))
-	is, server, last := config.Minor(version), config.Minor(in.Upgrade.From), config.Minor(in.last())
+	is, server, last := bundle.Minor(version), bundle.Minor(in.Upgrade.From), bundle.Minor(in.last())
 	if in.Upgrade.Continues {
-		server = config.Minor(in.Upgrade.To)
+		server = bundle.Minor(in.Upgrade.To)
 	}
 	if in.limited(n) {
-		last = config.Minor(in.Upgrade.To)
+		last = bundle.Minor(in.Upgrade.To)
 	}
 	switch {
 	case is == 0:

@@ -40,14 +40,14 @@ func checkUpgradeSkew() Check {
 						"from", u.From, "to", u.To))
 				}
 			}
-			server := config.Minor(u.From)
+			server := bundle.Minor(u.From)
 			if u.Continues {
-				server = config.Minor(u.To)
+				server = bundle.Minor(u.To)
 			}
 			for _, o := range u.Objects.Nodes {
-				is, last := config.Minor(o.Kubelet), config.Minor(in.last())
+				is, last := bundle.Minor(o.Kubelet), bundle.Minor(in.last())
 				if in.brought(o.Name) {
-					last = config.Minor(u.To)
+					last = bundle.Minor(u.To)
 				}
 				kv := []string{"name", event.Clean(o.Name), "is", event.Clean(o.Kubelet)}
 				switch {

@@ -3,7 +3,7 @@ package preflight
 import (
 	"fmt"
 
-	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
 
@@ -14,13 +14,13 @@ func checkVersion() Check {
 		Name: "version", Codes: []string{"bundle.kubernetes-old", "bundle.kubernetes-new"}, Needs: Served,
 		Bundle: func(_ *Input, s Source) []event.Finding {
 			m := s.Manifest()
-			kv := []string{"version", m.Kubernetes, "arch", m.Arch, "oldest", fmt.Sprintf("1.%d", config.OldestMinor),
-				"newest", fmt.Sprintf("1.%d", config.NewestMinor)}
-			switch minor := config.Minor(m.Kubernetes); {
+			kv := []string{"version", m.Kubernetes, "arch", m.Arch, "oldest", fmt.Sprintf("1.%d", bundle.OldestMinor),
+				"newest", fmt.Sprintf("1.%d", bundle.NewestMinor)}
+			switch minor := bundle.Minor(m.Kubernetes); {
 			case m.Kubernetes == "":
-			case minor < config.OldestMinor:
+			case minor < bundle.OldestMinor:
 				return bundleFault(event.Error, "bundle.kubernetes-old", kv...)
-			case minor > config.NewestMinor:
+			case minor > bundle.NewestMinor:
 				return bundleFault(event.Warning, "bundle.kubernetes-new", kv...)
 			}
 			return nil

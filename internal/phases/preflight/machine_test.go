@@ -599,7 +599,7 @@ func TestAStateDirectoryWithoutReadableAuthorities(t *testing.T) {
 
 // TestCgroup1OfEveryVersion: a kubelet warns of it since 1.35.
 func TestCgroup1OfEveryVersion(t *testing.T) {
-	for minor := config.OldestMinor; minor <= config.NewestMinor+1; minor++ {
+	for minor := bundle.OldestMinor; minor <= bundle.NewestMinor+1; minor++ {
 		for _, cgroup2 := range []bool{false, true} {
 			in, m, f := newInput(), nodestest.Manifest(), nodestest.Good(worker)
 			m.Kubernetes, f.Cgroup2 = fmt.Sprintf("v1.%d.1", minor), cgroup2

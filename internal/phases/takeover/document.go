@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kyaml "sigs.k8s.io/yaml"
 
+	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 )
@@ -112,9 +113,9 @@ func (t *taking) document() *document {
 		t.refuse("", "import.not-kubeadm")
 		return nil
 	}
-	if m := config.Minor(n.Version); m < config.OldestKubeadm || m > config.NewestMinor {
+	if m := bundle.Minor(n.Version); m < config.OldestKubeadm || m > bundle.NewestMinor {
 		t.refuse("", "import.version", "version", event.Clean(n.Version), "from",
-			"v1."+strconv.Itoa(config.OldestKubeadm), "to", "v1."+strconv.Itoa(config.NewestMinor))
+			"v1."+strconv.Itoa(config.OldestKubeadm), "to", "v1."+strconv.Itoa(bundle.NewestMinor))
 	}
 	if n.ExternalEtcd {
 		t.refuse("", "import.external-etcd")

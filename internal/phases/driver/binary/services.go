@@ -301,7 +301,7 @@ func (r *Binary) kubelet(n config.Node, alone bool) (node.Service, error) {
 	if r.Fact(n.Name).CgroupFS { // with another driver it would end the pods of the node
 		doc["cgroupDriver"] = "cgroupfs"
 	}
-	if !r.Fact(n.Name).Cgroup2 && config.Minor(r.BundleOf(n).Manifest().Kubernetes) >= cgroup1Field {
+	if !r.Fact(n.Name).Cgroup2 && bundle.Minor(r.BundleOf(n).Manifest().Kubernetes) >= cgroup1Field {
 		doc["failCgroupV1"] = false
 	}
 	if r.StaticPods != nil && r.StaticPods(n) != "" {

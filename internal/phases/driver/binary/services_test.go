@@ -166,7 +166,7 @@ func TestEveryFieldOfTheProxyIsReal(t *testing.T) {
 
 // The kubelet's configuration is one that its real type decodes, and has no field that the version does not know.
 func TestTheKubeletOfEveryVersion(t *testing.T) {
-	for minor := config.OldestMinor; minor <= config.NewestMinor+1; minor++ {
+	for minor := bundle.OldestMinor; minor <= bundle.NewestMinor+1; minor++ {
 		for _, cgroup2 := range []bool{false, true} {
 			r := made(t, "")
 			m := nodestest.Manifest()
@@ -208,7 +208,7 @@ func TestOurFlagsExistInEveryVersion(t *testing.T) {
 		if len(args) == 0 {
 			t.Errorf("%s has no flags", component)
 		}
-		for minor := config.OldestMinor; minor <= config.NewestMinor; minor++ {
+		for minor := bundle.OldestMinor; minor <= bundle.NewestMinor; minor++ {
 			c := &config.Cluster{ExtraArgs: []config.ExtraArgs{{Component: component, Args: args}}}
 			for _, p := range config.CheckFlags(c, fmt.Sprintf("v1.%d.0", minor)) {
 				t.Errorf("%s of 1.%d: %s %v", component, minor, p.Code, p.Args)
@@ -280,7 +280,7 @@ func TestOurFlagsAreOfEveryVersion(t *testing.T) {
 			}
 		}
 		c := &config.Cluster{ExtraArgs: []config.ExtraArgs{{Component: component, Args: args}}}
-		for minor := config.OldestMinor; minor <= config.NewestMinor; minor++ {
+		for minor := bundle.OldestMinor; minor <= bundle.NewestMinor; minor++ {
 			if ps := config.CheckFlags(c, fmt.Sprintf("v1.%d.0", minor)); len(ps) > 0 || len(args) == 0 {
 				t.Errorf("%s of 1.%d: %v", component, minor, ps)
 			}
