@@ -108,6 +108,9 @@ func (c *Config) complete() error {
 // identity is what claims mean to this server.
 func (c *Config) identity(issuer, subject string, claims map[string]any) (account.Identity, error) {
 	name, _ := claims[c.NameClaim].(string)
+	if name == "" {
+		return account.Identity{}, event.NewFault(event.ClassAuth, "sso.no-name", nil, "claim", c.NameClaim)
+	}
 	out := account.Identity{Subject: issuer + " " + subject, Name: name}
 	member := map[string]bool{}
 	switch list := claims[c.GroupsClaim].(type) {

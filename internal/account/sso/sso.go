@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"sync"
 	"time"
@@ -171,6 +172,9 @@ func (p *Provider) identity(ctx context.Context, l login, r *http.Request) (acco
 		return account.Identity{}, event.NewFault(event.ClassAuth, "sso.token", err)
 	}
 	answer, err := p.oauth(found).Exchange(ctx, r.FormValue("code"), oauth2.VerifierOption(l.Verifier))
+	if away := (*url.Error)(nil); errors.As(err, &away) {
+		return account.Identity{}, event.NewFault(event.ClassFailed, "sso.unreachable", err, "issuer", p.c.Issuer)
+	}
 	if err != nil {
 		return fail(exchangeError(err))
 	}

@@ -365,6 +365,37 @@ func TestLoginsAreNotMixed(t *testing.T) {
 	refused("a code of another login", b, at+"&code="+url.QueryEscape(u.Query().Get("code")), "sso.token")
 }
 
+// A provider that is away when the login ends is said to be away: nothing is wrong with the configuration.
+func TestTheProviderGoesAway(t *testing.T) {
+	s := newSite(t)
+	b := s.browser(t, CallbackPath)
+	page, _ := get(t, b, s.url+BeginPath)
+	r, text := read(t)(b.PostForm(s.provider.URL+"/login/username", url.Values{"username": {"ann"},
+		"password": {"ann"}, "id": {page.Request.URL.Query().Get("authRequestID")}}))
+	if !strings.HasPrefix(r.Header.Get("Location"), s.url+CallbackPath) {
+		t.Fatal(r.Status, text)
+	}
+	s.provider.CloseClientConnections()
+	s.provider.Close()
+	b.CheckRedirect = nil
+	r, text = get(t, b, r.Header.Get("Location"))
+	if r.StatusCode != http.StatusBadGateway || !strings.Contains(text, `"sso.unreachable"`) {
+		t.Error(r.Status, text)
+	}
+}
+
+// Where the provider gives no name, the claim that is missing is named.
+func TestAUserWithoutAName(t *testing.T) {
+	s := newSite(t)
+	for claim, want := range map[string]string{"nickname": "nickname", "email_verified": "email_verified"} {
+		s.sso.c.NameClaim = claim
+		_, text := s.login(t, s.browser(t, ""), "ann")
+		if !strings.Contains(text, `"sso.no-name"`) || !strings.Contains(text, want) {
+			t.Errorf("%s: %s", claim, text)
+		}
+	}
+}
+
 func TestTheProviderIsAway(t *testing.T) {
 	c := Config{Issuer: "https://127.0.0.1:1", URL: "https://eggo.example"}
 	p, err := New(c, nil, time.Now)
