@@ -15,10 +15,12 @@ import (
 	"errors"
 	"html/template"
 	"io/fs"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,6 +137,9 @@ func (p *Page) routes() *http.ServeMux {
 	})
 	return mux
 }
+
+// Routes are the patterns of the page, without its files.
+func (p *Page) Routes() []string { return slices.Sorted(maps.Keys(p.patterns())) }
 
 // patterns are the addresses of the page.
 func (p *Page) patterns() map[string]func(*visit) error {

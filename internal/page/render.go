@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/event"
@@ -160,7 +161,8 @@ func (p *Page) render(v *visit, status int, name, title string, body any) {
 		return
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	text, packed := b.Bytes(), pack(v.r, b.Bytes())
+	text := []byte(plain(b.String()))
+	packed := pack(v.r, text)
 	if packed != nil {
 		v.w.Header().Set("Content-Encoding", "gzip")
 		text = packed
@@ -173,7 +175,18 @@ func (p *Page) render(v *visit, status int, name, title string, body any) {
 func (p *Page) piece(lang i18n.Lang, name string, data any) (string, error) {
 	var b strings.Builder
 	err := p.pages[lang][""].ExecuteTemplate(&b, name, data)
-	return strings.TrimSpace(b.String()), err
+	return strings.TrimSpace(plain(b.String())), err
+}
+
+// plain drops what changes how other text is shown from what is drawn, wherever it came from: control characters, and
+// those that are not seen, such as the marks that turn text round. None of them is part of markup.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r == '\r' || r < 0x7f && r >= ' ' || !unicode.In(r, unicode.Cc, unicode.Cf) {
+			return r
+		}
+		return -1
+	}, text)
 }
 
 // may says whether the reader's role on a cluster allows something; "": on all clusters. It decides what is offered;

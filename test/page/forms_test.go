@@ -218,20 +218,20 @@ func TestWithoutTheScript(t *testing.T) {
 
 const evil = `<img src=x onerror="window.hacked=1">`
 
-// hostile is a run in which all that comes from elsewhere is markup.
-func hostile() []event.Record {
-	steps := []event.Step{{ID: `s"'<b>/` + evil, Phase: "infrastructure", Host: evil,
+// hostile is a run in which all that comes from elsewhere is a value of others; names of nodes are names of files.
+func hostile(evil, host string) []event.Record {
+	steps := []event.Step{{ID: `s"'<b>/` + host, Phase: "infrastructure", Host: host,
 		Title: event.M("step.infrastructure.packages", "node", evil)},
 		{ID: "t/n2", Phase: "infrastructure", Host: "n2", Title: event.M(evil)}}
 	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", evil, "command",
-		"</pre><script>window.hacked=2</script>").On(evil)
+		"</pre><script>window.hacked=2</script>").On(host)
 	f.Cause = "</p>" + evil
 	list := []event.Event{event.RunStarted{Cluster: evil, Verb: evil, Flags: []string{"--on-failure", "ask"}},
 		event.PlanMade{Phases: []event.Phase{{ID: "infrastructure", Title: event.M(evil)}},
-			Hosts: []event.Host{{Name: evil, Addr: evil, Roles: []string{evil}}, {Name: "n2"}}, Steps: steps},
-		event.Notice{Host: evil, Text: event.M(evil)},
+			Hosts: []event.Host{{Name: host, Addr: evil, Roles: []string{evil}}, {Name: "n2"}}, Steps: steps},
+		event.Notice{Host: host, Text: event.M(evil)},
 		event.StepStarted{Step: steps[0].ID, Try: 1}, event.StepStarted{Step: steps[1].ID, Try: 1},
-		event.Output{Host: evil, Step: steps[0].ID, Stream: "stderr",
+		event.Output{Host: host, Step: steps[0].ID, Stream: "stderr",
 			Line: "\x1b[31m</pre><script>window.hacked=3</script>"},
 		event.Output{Host: "n2", Step: steps[1].ID, Stream: "stdout", Line: evil},
 		event.Change{Host: "n2", Step: steps[1].ID, Desc: event.M(evil)},
@@ -244,7 +244,7 @@ func hostile() []event.Record {
 	return out
 }
 
-// hostileRun has a cluster with that run.
+// hostileRun has a cluster with that run, of markup.
 func hostileRun(t *testing.T, s *site.Site) *site.Run {
 	t.Helper()
 	_, plan, err := site.Moment{}.Records()
@@ -256,7 +256,7 @@ func hostileRun(t *testing.T, s *site.Site) *site.Run {
 	}
 	r, err := s.Begin("rack", "deploy", time.Now())
 	if err == nil {
-		err = r.Write(hostile())
+		err = r.Write(hostile(evil, evil))
 	}
 	if err == nil {
 		err = s.Reach(t.Context(), "rack", "Updating")

@@ -1,6 +1,6 @@
 // The form on which a cluster is created or its nodes are changed. What is typed is sent to the server, which says what
 // is wrong and what comes of it: there are no rules here.
-import { problem, confirmed, more, say, sent } from './page.js';
+import { problem, confirmed, more, read, say, sent } from './page.js';
 
 const form = document.querySelector('form.wizard');
 
@@ -11,7 +11,7 @@ function encoded() {
 async function post(path, body) {
   const r = await fetch(path, { method: 'POST', body, headers: { 'Accept-Language': document.body.dataset.lang } })
     .catch(() => { throw { detail: document.body.dataset.lost }; });
-  const json = await r.json().catch(() => ({ detail: document.body.dataset.failed }));
+  const json = await r.text().then(read).catch(() => ({ detail: document.body.dataset.failed }));
   if (!r.ok) throw json;
   return json;
 }

@@ -1,5 +1,5 @@
 // What changes while a page is open: the server sends parts of it, and this puts them in place.
-import { filter, held, localize } from './page.js';
+import { filter, held, localize, read } from './page.js';
 
 const $ = (id) => document.getElementById(id);
 
@@ -197,7 +197,7 @@ async function cut(root) {
     const r = await fetch(addressOf(root), { signal: stop.signal, headers: { 'Accept-Language': document.body.dataset.lang } });
     if (r.status === 401) return location.assign('/login?next=' + encodeURIComponent(location.pathname + location.search));
     if (r.status === 403 || r.status === 404) {
-      const p = await r.json().catch(() => null);
+      const p = await r.text().then(read).catch(() => null);
       if (p) { $('cut').textContent = [p.detail, p.next].filter(Boolean).join(' '); return; }
     }
     stop.abort();

@@ -32,6 +32,11 @@ function problem(p, near, where) {
   }
 }
 
+// read reads JSON without the characters of others that change how text is shown.
+export function read(text) {
+  return JSON.parse(text, (_, v) => (typeof v === 'string' ? v.replace(/(?![\t\n\r])[\p{Cc}\p{Cf}]/gu, '') : v));
+}
+
 // answerOf is where a form has its answer. What has no form is answered at the top.
 function answerOf(near) {
   if (!near) return $('problem');
@@ -93,7 +98,7 @@ async function call(method, path, value) {
     location.href = '/login?next=' + encodeURIComponent(location.pathname + location.search);
   }
   let json = null;
-  try { json = JSON.parse(text); } catch { /* a file */ }
+  try { json = read(text); } catch { /* a file */ }
   if (!r.ok) throw json || { detail: body.dataset.failed };
   return { json, text };
 }
@@ -220,7 +225,7 @@ async function put(from, path, form, place) {
   try {
     const r = await fetch(path, { method: form ? 'POST' : 'GET', body: form, headers: { 'Accept': 'application/json', 'Accept-Language': body.dataset.lang } })
       .catch(() => { throw { detail: body.dataset.lost }; });
-    const json = await r.json().catch(() => ({ detail: body.dataset.failed }));
+    const json = await r.text().then(read).catch(() => ({ detail: body.dataset.failed }));
     if (!r.ok) throw json;
     place.innerHTML = json.html; // made by the server, which has escaped what is not its own
     localize();

@@ -30,6 +30,8 @@ type Browser struct {
 	last int
 	// Log has what the page wrote to the console, and what the browser refused.
 	Log []string
+	// Asked are the requests of the page, each with its method, Said the dialogs that were opened.
+	Asked, Said []string
 }
 
 // Start starts a Chromium. Certificates are not verified: it is for servers of tests on loopback.
@@ -168,8 +170,37 @@ func (b *Browser) next(ctx context.Context) (message, error) {
 	switch m.Method {
 	case "Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled":
 		b.Log = append(b.Log, string(m.Params))
+	case "Network.requestWillBeSent", "Page.javascriptDialogOpening":
+		if err == nil {
+			err = b.note(ctx, m)
+		}
 	}
 	return m, err
+}
+
+// note keeps what the page asked for, and closes the dialog that it opened.
+func (b *Browser) note(ctx context.Context, m message) error {
+	var p struct {
+		Request       struct{ Method, URL string }
+		Type, Message string
+	}
+	if err := json.Unmarshal(m.Params, &p); err != nil {
+		return err
+	}
+	if m.Method == "Network.requestWillBeSent" {
+		b.Asked = append(b.Asked, p.Request.Method+" "+p.Request.URL)
+		return nil
+	}
+	if p.Type != "beforeunload" { // of a form with something in it
+		b.Said = append(b.Said, p.Type+": "+p.Message)
+	}
+	b.last++
+	text, err := json.Marshal(map[string]any{"id": b.last, "sessionId": b.tab,
+		"method": "Page.handleJavaScriptDialog", "params": map[string]any{"accept": true}})
+	if err != nil {
+		return err
+	}
+	return b.conn.Write(ctx, websocket.MessageText, text)
 }
 
 // Cookie sets a cookie for a server.

@@ -53,6 +53,8 @@ type Site struct {
 	Runner   *Runner
 	Handler  http.Handler // what answers
 	Page     *page.Page
+	// Between stands between the API and those who ask it, browsers and the page; nil: nothing does.
+	Between func(api http.Handler) http.Handler
 	// Hold has the API servers of clusters not answer about their nodes until it is closed; nil: they answer.
 	Hold chan struct{}
 
@@ -144,14 +146,26 @@ func (s *Site) serve(ctx context.Context, bundles string) error {
 	}
 	d := local.Deps(local.Options{Root: s.State})
 	s.Handler = server.New(server.Options{Manager: s.Manager, Runs: s.Runner.Runner, Access: s.Accounts,
-		Bundles: bundles, Version: "v1.2.0", Deps: func() operation.Deps { return d }, Page: s.Page.Handler,
+		Bundles: bundles, Version: "v1.2.0", Deps: func() operation.Deps { return d },
+		Page:  func(api http.Handler) http.Handler { return s.Page.Handler(s.between(api)) },
 		Asker: func(secrets map[string]string) operation.Asker { return operation.Told{Secrets: secrets} },
 		More:  func(api huma.API) { routes.Register(api, s.Accounts, false, nil) }})
 	s.web = httptest.NewUnstartedServer(nil)
-	s.web.Config = listen.Server(ctx, s.Handler, listen.Usual(), slog.New(slog.DiscardHandler))
+	s.web.Config = listen.Server(ctx, s.between(s.Handler), listen.Usual(), slog.New(slog.DiscardHandler))
 	s.web.StartTLS()
 	s.URL = s.web.URL
 	return nil
+}
+
+// between has Between answer for the API.
+func (s *Site) between(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.Between != nil && strings.HasPrefix(r.URL.Path, server.Prefix+"/") {
+			s.Between(next).ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Client trusts the server.
