@@ -53,6 +53,30 @@ func TestABastionIsShownOnce(t *testing.T) {
 	}
 }
 
+// One machine asks about the bastion for all: the keys behind it come together all the same, when all are known.
+func TestTheKeysBehindABastionComeTogether(t *testing.T) {
+	a, p, w := open(t, i18n.English, false, 120, 40)
+	w.gate = 5
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Type(t, a, "10.0.1.[101-105]")
+	uitest.Keys(t, a, "enter")
+	for _, m := range p.draft.Machines[:4] {
+		uitest.Drive(t, a, draft.Probe{Machine: m, Stage: draft.Reaching})
+	}
+	uitest.Keys(t, a, "ctrl+f")
+	uitest.Has(t, a, "used for 5 machines")
+	uitest.Keys(t, a, "y")
+	if w.keys != 1 {
+		t.Errorf("%d machines have the answer", w.keys)
+	}
+	uitest.Drive(t, a, behind(p.draft.Machines[4]))
+	uitest.Lacks(t, a, "SHA256:own10.0.1.105", "1-1/1")
+	for _, m := range p.draft.Machines[:4] {
+		uitest.Drive(t, a, behind(m))
+	}
+	uitest.Has(t, a, "10.0.1.101:22", "10.0.1.105:22", "1-5/5")
+}
+
 // A key that is pressed meanwhile answers no question that nobody has seen: the keys wait to be asked for.
 func TestNoQuestionAppearsUnderTheFingers(t *testing.T) {
 	a, p, w := open(t, i18n.English, false, 140, 40)

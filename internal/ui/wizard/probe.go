@@ -108,6 +108,7 @@ func (n *nodes) askKeys(list []*draft.Probe) tea.Cmd {
 					n.follow(l.Machine)
 				}
 			}
+			n.followOthers()
 			return answer(func(i int) {
 				if trusted[of[i]] {
 					list[i].Key.Answer(true)
@@ -124,6 +125,19 @@ func (n *nodes) follow(m config.Machine) {
 	key := draft.MachineKey(m)
 	n.followed[key] = true
 	n.p.probed[key] = &draft.Probe{Machine: m, Stage: draft.LogIn}
+}
+
+// followOthers has the keys of the machines that are still looked at shown along with those that are followed: one
+// machine has asked about the bastion for all that it serves.
+func (n *nodes) followOthers() {
+	if len(n.followed) == 0 {
+		return
+	}
+	for key, l := range n.p.probed {
+		if l.Stage == draft.Reaching || l.Stage == draft.LogIn {
+			n.followed[key] = true
+		}
+	}
 }
 
 // followUp shows the keys of the machines behind a bastion when all of them are known, or cannot be.
