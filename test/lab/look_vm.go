@@ -15,7 +15,8 @@ type remote struct{ sh *remoteShell }
 func (n remote) close() error { return n.sh.close() }
 
 func (n remote) node(name string, args ...string) (string, error) {
-	return n.sh.run("LC_ALL=C " + shell.QuoteAll(append([]string{name}, args...)))
+	// systemd of an emulated machine may need longer than the 25 s that systemctl waits.
+	return n.sh.run("LC_ALL=C SYSTEMD_BUS_TIMEOUT=300 " + shell.QuoteAll(append([]string{name}, args...)))
 }
 
 // net runs the node's own ip and ss, and the nft that the root file system hides for this.
