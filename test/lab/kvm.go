@@ -46,7 +46,7 @@ func runsByKVM(ctx context.Context, arch, kernel string) bool {
 	ctx, cancel := context.WithTimeout(ctx, kvmLimit)
 	defer cancel()
 	args := append(qemuMachine(arch, true), "-m", "512", "-no-reboot", "-serial", "stdio", "-kernel", kernel, "-append",
-		"panic=-1 "+kernelOptions(arch))
+		"panic=-1 "+kernelOptions(arch, true))
 	c := program(ctx, args[0], args[1:]...)
 	c.WaitDelay = time.Second
 	out, err := c.output()

@@ -81,8 +81,8 @@ func TestTheMachineAsQemuIsGivenIt(t *testing.T) {
 		kvm  bool
 		want []string
 	}{
-		{"amd64", false, []string{"qemu-system-x86_64", "-M q35", "-cpu max", "-accel tcg",
-			"console=ttyS0 no_timer_check"}},
+		{"amd64", false, []string{"qemu-system-x86_64", "-M q35", "-cpu max,", "-accel tcg",
+			"console=ttyS0 no_timer_check tsc=reliable mitigations=off"}},
 		{"amd64", true, []string{"qemu-system-x86_64", "-cpu host", "-accel kvm"}},
 		{"arm64", false, []string{"qemu-system-aarch64", "-M virt", "-cpu cortex-a72", "console=ttyAMA0"}},
 	} {

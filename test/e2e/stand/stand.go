@@ -180,7 +180,7 @@ func (s *Stand) Deploy(name, cluster string, nodes []Node) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(&b, "- name: %s\n  ip: %s\n  port: 22\n  arch: %s\n", n.Name, ip, runtime.GOARCH)
+			fmt.Fprintf(&b, "- name: %s\n  ip: %s\n  port: 22\n  arch: %s\n", n.Name, ip, s.arch(n.Name))
 		}
 	}
 	for _, n := range nodes {
@@ -192,7 +192,7 @@ func (s *Stand) Deploy(name, cluster string, nodes []Node) (string, error) {
 			return "", err
 		}
 		fmt.Fprintf(&b, "loadbalance:\n  name: %s\n  ip: %s\n  port: 22\n  arch: %s\n  bind-port: 8443\n", n.Name, ip,
-			runtime.GOARCH)
+			s.arch(n.Name))
 	}
 	src := map[string]string{"amd64": "x86src", "arm64": "armsrc"}[runtime.GOARCH]
 	fmt.Fprintf(&b, `service:
@@ -215,6 +215,14 @@ eggo:
 `, src, s.Bundle, s.Lab.KnownHosts())
 	path := filepath.Join(s.Dir, name)
 	return path, os.WriteFile(path, b.Bytes(), 0o600)
+}
+
+// arch is the architecture of a node: a virtual machine may have another than this machine.
+func (s *Stand) arch(node string) string {
+	if vm := s.Lab.Disk(node).VM; vm != "" {
+		return vm
+	}
+	return runtime.GOARCH
 }
 
 // OneAndTwo is the shape of the demo: a control plane with etcd, and two workers.
