@@ -92,3 +92,12 @@ func TestTheMachinesOfACauseAreLeftOut(t *testing.T) {
 		t.Errorf("%d machines after undo", n)
 	}
 }
+
+// What is wrong with the settings is read to its end on the page of the preflight, also on a small terminal.
+func TestInvalidSettingsAreReadToTheirEnd(t *testing.T) {
+	a, _, _ := open(t, i18n.English, false, 80, 24)
+	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
+	uitest.Type(t, a, "10.0.0.[10-11]")
+	uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "enter")
+	uitest.Has(t, a, "1 invalid setting", "has the architecture arm64", "is specified.")
+}

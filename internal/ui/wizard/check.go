@@ -204,7 +204,9 @@ func (f *preflight) head(e *frame.Env, w int) []string {
 		for _, p := range f.p.problems {
 			if p.Severity == event.Error && len(out) < 12 {
 				text, _ := words(e, p)
-				out = append(out, "  "+t.Dim.Render(widget.Cut(event.Clean(p.Key)+": "+text, w-2, g.Cut)))
+				for _, l := range wrapped(event.Clean(p.Key)+": "+text, w-2) {
+					out = append(out, "  "+t.Dim.Render(l))
+				}
 			}
 		}
 		return append(out, "")
