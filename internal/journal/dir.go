@@ -85,8 +85,10 @@ func At(state, name string) (*Cluster, error) {
 }
 
 // reserved are names of what a state directory has beside its clusters: unpacked bundles, the signers that are trusted,
-// and the draft of the wizard. A cluster of that name from before they were reserved keeps it.
-func reserved() []string { return []string{"bundles", "allowed_signers", "draft.json"} }
+// and the draft of the wizard with its host keys. A cluster of that name from before they were reserved keeps it.
+func reserved() []string {
+	return []string{"bundles", "allowed_signers", "draft.json", "draft.known_hosts"}
+}
 
 // isCluster reports whether the directory has what only that of a cluster has.
 func (c *Cluster) isCluster() bool {

@@ -89,7 +89,7 @@ func TestReservedNames(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, "bundles", "stage"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"bundles", "allowed_signers", "draft.json"} {
+	for _, name := range []string{"bundles", "allowed_signers", "draft.json", "draft.known_hosts"} {
 		if _, err := Open(root, name); codeOf(err) != "journal.reserved" {
 			t.Errorf("%s: %v", name, err)
 		}
