@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
@@ -151,11 +154,21 @@ func (env *environment) stateRoot() string {
 // stateStore has the clusters of the state directory.
 func (env *environment) stateStore() store.Dir { return store.Dir{Root: env.stateRoot()} }
 
-// existing is stateStore for verbs that only read it: a directory that --state-dir names must exist.
+// existing is stateStore for verbs that only read it: what --state-dir names must exist, and be a directory.
 func (env *environment) existing() (store.Dir, error) {
 	st := env.stateStore()
-	if info, err := os.Stat(st.Root); env.State != "" && (err != nil || !info.IsDir()) {
+	if env.State == "" {
+		return st, nil
+	}
+	info, err := os.Stat(st.Root)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return st, event.NewFault(event.ClassUsage, "usage.no-state-dir", nil, "dir", env.State)
+	case err == nil && !info.IsDir():
+		err = &fs.PathError{Op: "open", Path: st.Root, Err: syscall.ENOTDIR}
+	}
+	if err != nil {
+		return st, event.NewFault(event.ClassUsage, "state.read", err)
 	}
 	return st, nil
 }
