@@ -33,7 +33,7 @@ func TestBlanksOfUnicode(t *testing.T) {
 func TestBulletsAndNumbers(t *testing.T) {
 	for _, bullet := range []string{"• ", "•", "- ", "* ", "*", "+ ", "> ", "– ", "1. ", "12) ", "3)",
 		"（1）", "(2) ", "1、", "一、", "① ", "⑴", "[ ] ", "- [x] ", "- [ ] 1. ",
-		"[7] ", "a) ", "→ ", "✅ ", "1️⃣ ", "第1台：", "1.", "1 ", "--- "} {
+		"[7] ", "a) ", "1.2 ", "2.10. ", "1.2.3) ", "→ ", "✅ ", "1️⃣ ", "第1台：", "1.", "1 ", "--- "} {
 		l := Read(bullet + "10.0.0.1 worker")
 		if got := said(l.Entries); got != "10.0.0.1 worker" || len(l.Rejected) > 0 {
 			t.Errorf("%q: %q %s", bullet, got, reasons(l.Rejected))
@@ -114,6 +114,10 @@ func TestOtherStructures(t *testing.T) {
 		"  {\"name\": \"m2\", \"ip\": \"10.0.0.2\"}]}}", YAML, two, "")
 	check(t, "[\n \"10.0.0.1\",\n \"10.0.0.2\"\n]", YAML, "10.0.0.1\n10.0.0.2", "")
 	check(t, "%YAML 1.2\n---\n- {name: m1, ip: 10.0.0.1}\n", YAML, "m1 10.0.0.1", "")
+	check(t, `{"_meta": {"hostvars": {"m1": {"ansible_host": "10.0.0.1", "ansible_port": 2222, "x": {"y": 1}},
+		"other": {"ansible_host": "10.0.0.9"}}}, "all": {"children": ["ungrouped", "k8s"]},
+		"k8s": {"children": ["kube_control_plane", "kube_node"]}, "kube_control_plane": {"hosts": ["m1"]},
+		"kube_node": {"hosts": ["m1", "10.0.0.2"]}}`, Ansible, "m1 10.0.0.1:2222 control-plane+worker\n10.0.0.2 worker", "")
 	check(t, `{"outputs": {"ips": {"value": ["10.0.0.1"]}}}`, Ansible, "", "1 yaml-nothing")
 	check(t, "[amd64]\n10.0.0.1\n[arm64]\n10.0.0.2\n", AnsibleINI, "10.0.0.1 amd64\n10.0.0.2 arm64", "")
 	check(t, "[master]\n10.0.0.1 m1\n[worker]\nw1 10.0.0.2\nw2 10.0.0.3 10.0.0.4\n- 10.0.0.5\n", AnsibleINI,

@@ -3,6 +3,7 @@ package machines
 import (
 	"errors"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -411,7 +412,17 @@ func variables(n *yaml.Node) map[string]string {
 func (r *yamlReader) ansible(n *yaml.Node) {
 	v := newInventory()
 	r.groups(v, n, "", 0)
+	v.said(at(n, "_meta", "hostvars"))
 	r.inventory(v, Ansible)
+}
+
+// said adds what ansible-inventory --list writes of all hosts in one place, beside the groups.
+func (v *inventory) said(of *yaml.Node) {
+	for i := 0; of != nil && of.Kind == yaml.MappingNode && i+1 < len(of.Content); i += 2 {
+		if m := v.hosts[of.Content[i].Value]; m != nil {
+			maps.Copy(m.vars, variables(of.Content[i+1]))
+		}
+	}
 }
 
 // bareHosts reads hosts that are no map, as Ansible does not: words on lines of their own are one text for YAML.
@@ -463,6 +474,9 @@ func (r *yamlReader) groups(v *inventory, n *yaml.Node, parent string, depth int
 			}
 		}
 		r.bareHosts(v, name, hosts)
+		if children := at(of, "children"); children != nil && children.Kind == yaml.SequenceNode { // names of groups
+			g.children = append(g.children, list(children)...)
+		}
 		r.groups(v, at(of, "children"), name, depth+1)
 	}
 }
