@@ -15,6 +15,13 @@ func MeantPath(name string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.ReplaceAll(name, `\`, "/"), "./"), "/")
 }
 
+// OfMacOS reports whether a path is of what macOS puts beside the files that are archived: their attributes, and how a
+// window shows a directory.
+func OfMacOS(name string) bool {
+	base := path.Base(name)
+	return strings.HasPrefix(base, "._") || base == ".DS_Store" || slices.Contains(strings.Split(name, "/"), "__MACOSX")
+}
+
 // TopDir returns the directory that all these paths are below, as where a directory was packed and not what is in it.
 // It ends above the directories that the archives of the original eggo have; "" if there is none.
 func TopDir(paths []string) string {
@@ -55,7 +62,7 @@ func (s *stream) unknownLayout(hdr *tar.Header) error {
 	s.plain.limit = unknownBudget
 	var names, raw []string
 	for i := 0; hdr != nil && i < 64; i++ {
-		if hdr.Typeflag != tar.TypeDir {
+		if hdr.Typeflag != tar.TypeDir && !OfMacOS(MeantPath(hdr.Name)) {
 			names, raw = append(names, MeantPath(hdr.Name)), append(raw, hdr.Name)
 		}
 		var err error
@@ -112,7 +119,7 @@ func compressedImages(name string) bool {
 // ofImages reports whether a member is one of an archive of images, such as docker save writes.
 func ofImages(name string) bool {
 	return name == "oci-layout" || name == "repositories" || strings.HasPrefix(name, "blobs/sha256/") ||
-		strings.HasSuffix(name, "/layer.tar")
+		strings.HasSuffix(name, "/layer.tar") || strings.HasPrefix(name, "sha256:") // as crane names configurations
 }
 
 // rawNext is next without its refusals, for looking at archives of other tools.

@@ -205,7 +205,7 @@ func (s *stream) manifest() (*Manifest, []byte, error) {
 	if f := asBundleFault(err); f != nil && f.Code == "bundle.damaged" && errors.Is(err, tar.ErrHeader) && s.dirs == 0 {
 		return nil, nil, fault("bundle.not-tar", tar.ErrHeader) // nothing of an archive was there yet
 	}
-	if err != nil && s.other != nil && CheckPath(MeantPath(s.other.Name)) == nil {
+	if err != nil && s.other != nil && (CheckPath(MeantPath(s.other.Name)) == nil || ofImages(s.other.Name)) {
 		hdr, err = s.other, nil // a path as people pack it, not one that leads anywhere
 	}
 	if err != nil {

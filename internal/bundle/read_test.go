@@ -317,11 +317,14 @@ func TestArchivesPackedByHand(t *testing.T) {
 		"a bundle again":          {of("./", "./SHA256SUMS", "./manifest.json"), "bundle.order", ""},
 		"a bundle in a directory": {of("x/", "x/manifest.json", "x/SHA256SUMS"), "bundle.order", ""},
 		"docker save":             {of("blobs/sha256/aa", "manifest.json", "repositories"), "bundle.images", ""},
-		"an OCI archive":          {of("./oci-layout", "./index.json"), "bundle.images", ""},
-		"a path that leads out":   {of("../images.tar"), "bundle.unsafe-path", ""},
-		"a path of the root":      {of("/etc/images.tar"), "bundle.unsafe-path", ""},
-		"out by backslashes":      {of(`..\images.tar`), "bundle.unsafe-path", ""},
-		"a link":                  {[]member{{name: "images.tar", typeflag: tar.TypeSymlink}}, "bundle.member-type", ""},
+		"crane":                   {of("sha256:"+strings.Repeat("a", 64), "manifest.json"), "bundle.images", ""},
+		"macOS": {of("./._images.tar", "./images.tar", "./.DS_Store", "./._kubelet", "./kubelet", "__MACOSX/x"),
+			"bundle.by-hand", "./images.tar, ./kubelet"},
+		"an OCI archive":        {of("./oci-layout", "./index.json"), "bundle.images", ""},
+		"a path that leads out": {of("../images.tar"), "bundle.unsafe-path", ""},
+		"a path of the root":    {of("/etc/images.tar"), "bundle.unsafe-path", ""},
+		"out by backslashes":    {of(`..\images.tar`), "bundle.unsafe-path", ""},
+		"a link":                {[]member{{name: "images.tar", typeflag: tar.TypeSymlink}}, "bundle.member-type", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := store(t, archive(t, c.members))

@@ -154,6 +154,33 @@ func TestHowAnArchiveWasPacked(t *testing.T) {
 	}
 }
 
+// What macOS adds to archives is not taken for packages, programs and files.
+func TestArchivesOfMacOS(t *testing.T) {
+	beside := func(dir string) {
+		for _, name := range []string{".DS_Store", "._kubelet", "._images.tar", "._socat_1.7.4-1+deb12u1_amd64.deb",
+			"extra/._a.conf", "__MACOSX/._a.deb", "__MACOSX/extra/b.deb"} {
+			must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+			put(t, name, []byte("\x00\x05\x16\x07"))(dir)
+		}
+	}
+	var all []string
+	for _, change := range []func(string){nil, beside} {
+		file := handmade(t, "old.zip", "amd64", false, change)
+		res, err := adopted(t, adopt.Options{Out: t.TempDir()}, file)
+		must(t, err)
+		var names []string
+		for _, m := range res.Manifests {
+			for _, e := range m.Members {
+				names = append(names, e.Path)
+			}
+		}
+		all = append(all, strings.Join(names, " "))
+	}
+	if all[0] != all[1] {
+		t.Errorf("%s\nwant %s", all[1], all[0])
+	}
+}
+
 // Images that were compressed are images; an archive of anything else stays a file.
 func TestCompressedImages(t *testing.T) {
 	for _, name := range []string{"images.tar.gz", "images.tgz", "my-images-amd64.tar.gz"} {

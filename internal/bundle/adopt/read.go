@@ -213,7 +213,7 @@ func (u *unpacking) take(info archives.FileInfo) error {
 		return err
 	}
 	name := bundle.MeantPath(info.NameInArchive)
-	if info.IsDir() && (name == "" || name == ".") {
+	if info.IsDir() && (name == "" || name == ".") || bundle.OfMacOS(name) {
 		return nil
 	}
 	if bundle.CheckPath(name) != nil {
