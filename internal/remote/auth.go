@@ -20,10 +20,11 @@ import (
 )
 
 // errSpent ends an authentication in which the password was refused already: a second try with the same one only brings
-// a locked account
-// nearer. errNotYet ends one in which it is not the password's turn.
+// a locked account nearer. errNotYet ends one in which it is not the password's turn. errMute is a refusal that the
+// library does not know.
 var (
 	errSpent  = errors.New("the password was refused")
+	errMute   = errors.New("the node refused keyboard-interactive without a question")
 	errNotYet = errors.New("the keys were refused")
 )
 

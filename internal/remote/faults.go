@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -67,8 +68,14 @@ func handshakeFault(ctx context.Context, err error, addr string, l *login, limit
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return failed("ssh.handshake-timeout", true, err, "addr", addr, "limit", limit.String())
 	case l.authenticating(err):
-		return refused("ssh.auth", err, "addr", addr, "user", l.target.User, "tried",
-			strings.Join(l.offeredKeys(), ", "))
+		tried := l.offeredKeys()
+		if strings.Contains(text, "unexpected message type 51") { // SSH_MSG_USERAUTH_FAILURE in place of a question
+			err = errMute
+			if slices.Contains(tried, "password") {
+				err = errSpent
+			}
+		}
+		return refused("ssh.auth", err, "addr", addr, "user", l.target.User, "tried", strings.Join(tried, ", "))
 	case strings.Contains(text, "overflow reading version string"), strings.Contains(text, "invalid packet length"),
 		strings.Contains(text, "malformed version"), strings.Contains(text, "version string"):
 		return failed("ssh.not-ssh", false, err, "addr", addr)

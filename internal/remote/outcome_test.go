@@ -63,6 +63,9 @@ func TestARefusedLoginSaysWhy(t *testing.T) {
 			if f.Class != event.ClassAuth || f.Retry {
 				t.Errorf("it would be tried again: %+v", f)
 			}
+			if strings.Contains(f.Cause, "unexpected message") {
+				t.Errorf("the cause is %q", f.Cause)
+			}
 			if f.Args["wanted"] != c.wanted {
 				t.Errorf("wanted %q", f.Args["wanted"])
 			}
