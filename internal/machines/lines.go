@@ -22,6 +22,7 @@ import (
 // Where a line has no address, the word is a host name. A line of nothing but addresses is a machine for each.
 func readLines(text []string) List {
 	out := List{Format: Lines}
+	text = withoutShell(text)
 	var lines []*line
 	header, pairs := false, columnsOfAddresses(text)
 	for i, raw := range withoutNumbers(text) {
