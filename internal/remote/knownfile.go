@@ -145,7 +145,7 @@ func (k *knownFile) algorithms(addr string) ([]string, error) {
 	if err := k.current(false); err != nil {
 		return nil, err
 	}
-	out := k.db.HostKeyAlgorithms(addr)
+	out := k.db.algorithms(addr)
 	for _, key := range k.added[knownhosts.Normalize(addr)] {
 		for _, a := range algorithmsOf(key) {
 			if !slices.Contains(out, a) {

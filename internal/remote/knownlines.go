@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -137,6 +138,7 @@ func (k *knownDB) check(host string, remote net.Addr, key ssh.PublicKey) error {
 	err := k.HostKeyCallback()(host, remote, key)
 	var changed *xknown.KeyError
 	if errors.As(err, &changed) {
+		changed.Want = k.keysOnly(host, changed.Want)
 		for i := range changed.Want {
 			k.rename(&changed.Want[i])
 		}
@@ -146,6 +148,29 @@ func (k *knownDB) check(host string, remote net.Addr, key ssh.PublicKey) error {
 		k.rename(&revoked.Revoked)
 	}
 	return err
+}
+
+// keysOnly are the keys of a host without those of certificate authorities: a host that such a one may vouch for, and
+// that shows a key without a certificate, is one that has not been met, as with OpenSSH.
+func (k *knownDB) keysOnly(host string, keys []xknown.KnownKey) []xknown.KnownKey {
+	own := k.HostKeys(host)
+	return slices.DeleteFunc(keys, func(known xknown.KnownKey) bool {
+		is := func(cert bool) bool {
+			return slices.ContainsFunc(own, func(o knownhosts.PublicKey) bool {
+				return o.Cert == cert && bytes.Equal(o.Marshal(), known.Key.Marshal())
+			})
+		}
+		return is(true) && !is(false)
+	})
+}
+
+// algorithms are those to ask a host for; none: all. Where only certificate authorities are known for it, it may have
+// no certificate.
+func (k *knownDB) algorithms(addr string) []string {
+	if !slices.ContainsFunc(k.HostKeys(addr), func(o knownhosts.PublicKey) bool { return !o.Cert }) {
+		return nil
+	}
+	return k.HostKeyAlgorithms(addr)
 }
 
 func (k *knownDB) rename(key *xknown.KnownKey) {
