@@ -52,6 +52,7 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 	return &preflight.Input{
 		Payload: r.Payload, Asked: asked, Runtime: runtimes.Name(r.Cluster), Store: rt.Store(),
 		EtcdData: r.driver.Paths().EtcdData,
+		Leases:   r.shortLeases(),
 		IPVS:     r.Override(string(driver.Proxy), nil)["proxy-mode"] == "ipvs",
 		Starts: func(role bundle.Role) []string { // CoreDNS may come with a package too: the check dns-program
 			return slices.DeleteFunc(r.driver.Executes(config.Node{Roles: []bundle.Role{role}}),
@@ -79,6 +80,16 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 			return p, err
 		},
 	}
+}
+
+// shortLeases reports whether a component of the control plane is elected with leases of the usual 15 seconds: on a
+// slow machine it loses them, and begins again and again.
+func (r *run) shortLeases() bool {
+	return slices.ContainsFunc([]driver.Component{driver.ControllerManager, driver.Scheduler},
+		func(c driver.Component) bool {
+			flags := r.Override(string(c), nil)
+			return flags["leader-elect"] != "false" && flags["leader-elect-lease-duration"] == ""
+		})
 }
 
 // foreign is nil unless the cluster begins with a snapshot.

@@ -380,6 +380,15 @@ func TestWhatIsWrongWithAMachine(t *testing.T) {
 		"a daemon.json in vain": {worker, func(_ *Input, f *facts.Facts) { f.DockerJSON = true }, nil},
 		"a slow machine": {worker, func(_ *Input, f *facts.Facts) { f.Took = 2 * time.Second },
 			[]string{"warning preflight.slow"}},
+		"a slow control plane": {master, func(r *Input, f *facts.Facts) {
+			f.Took, r.Leases = 2*time.Second, true
+		}, []string{"warning preflight.slow", "warning preflight.slow-leases"}},
+		"a slow control plane with longer leases": {master, func(_ *Input, f *facts.Facts) {
+			f.Took = 2 * time.Second
+		}, []string{"warning preflight.slow"}},
+		"a slow worker": {worker, func(r *Input, f *facts.Facts) {
+			f.Took, r.Leases = 2*time.Second, true
+		}, []string{"warning preflight.slow"}},
 		"a machine that is busy for a moment": {worker, func(_ *Input, f *facts.Facts) {
 			f.Took = 700 * time.Millisecond
 		}, nil},

@@ -63,6 +63,7 @@ type Input struct {
 	Runtime  string                                       // the container runtime, in the word of deploy.yaml
 	Store    string                                       // where it keeps images and containers
 	IPVS     bool                                         // Services are reached through it
+	Leases   bool                                         // leaders are elected with the usual, short leases
 	EtcdData string                                       // where members of etcd keep their data
 	Starts   func(bundle.Role) []string                   // binaries without which a node of the role does not come up
 	Needed   func(config.Node, *bundle.Manifest) []string // images that the components of a node run from
