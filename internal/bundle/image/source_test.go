@@ -3,6 +3,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
 )
 
 var amd64 = Want{Arch: "amd64", Runtime: Containerd}
@@ -117,6 +121,9 @@ func TestPeers(t *testing.T) {
 		"docker save, repeated":  {put("save.tar", saved), "quay.io/x/b:2", amd64, "", "", ""},
 		"docker save, gzipped": {write(t, dir, "save.tar.gz", []byte(gzipped(t, tarOf(t, saved...)))),
 			"quay.io/x/b:2", amd64, "", "", ""},
+		"docker save, zstd": {write(t, dir, "save.tar.zst", packed(t, "zstd", tarOf(t, saved...))), "a:1", amd64, "",
+			"", ""},
+		"docker save, xz":      {write(t, dir, "save.tar.xz", packed(t, "xz", tarOf(t, saved...))), "a:1", amd64, "", "", ""},
 		"docker save, another": {put("save.tar", saved), "c:1", amd64, "", "", "image.source-none"},
 		"docker save, digest": {put("save.tar", saved), "a:1@" + manifest.Digest, amd64, "", "",
 			"image.source-digest"},
@@ -261,6 +268,10 @@ func TestHostileSources(t *testing.T) {
 	}{
 		"good":            {tarOf(t, good...), ""},
 		"good layout":     {tarOf(t, layout...), ""},
+		"good, zstd":      {packed(t, "zstd", tarOf(t, good...)), ""},
+		"zstd, cut":       {packed(t, "zstd", tarOf(t, good...))[:99], "image.source"},
+		"xz, cut":         {packed(t, "xz", tarOf(t, good...))[:99], "image.source"},
+		"bzip2, cut":      {[]byte("BZh9"), "image.source"},
 		"traversal":       {with(file{name: "../x", body: "x"}), "image.source"},
 		"absolute":        {with(file{name: "/etc/x", body: "x"}), "image.source"},
 		"inner traversal": {with(file{name: "a/../../x", body: "x"}), "image.source"},
@@ -316,7 +327,7 @@ func TestHostileSources(t *testing.T) {
 func TestSourceBomb(t *testing.T) {
 	temp := t.TempDir()
 	bomb := gzipped(t, make([]byte, 1<<20))
-	if _, err := gunzip(t.Context(), strings.NewReader(bomb), temp, 1<<20-1); err == nil ||
+	if _, err := unpack(t.Context(), ungzip(t, bomb), temp, 1<<20-1); err == nil ||
 		!strings.Contains(err.Error(), "unpacks to more than") {
 		t.Error(err)
 	}
@@ -328,7 +339,7 @@ func TestSourceBomb(t *testing.T) {
 	if left, _ := os.ReadDir(temp); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
-	f, err := gunzip(t.Context(), strings.NewReader(bomb), temp, 1<<20)
+	f, err := unpack(t.Context(), ungzip(t, bomb), temp, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,4 +410,36 @@ func FuzzDockerManifest(f *testing.F) {
 			t.Fatalf("%+v", got)
 		}
 	})
+}
+
+func ungzip(t *testing.T, text string) io.Reader {
+	t.Helper()
+	r, err := gzip.NewReader(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// packed is a text compressed as a tool of that name does.
+func packed(t *testing.T, by string, text []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser
+	var err error
+	if by == "zstd" {
+		w, err = zstd.NewWriter(&b)
+	} else {
+		w, err = xz.NewWriter(&b)
+	}
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }

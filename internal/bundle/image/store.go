@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"compress/bzip2"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -12,6 +13,9 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
 )
 
 // span is where a blob lies on disk: Size bytes from Offset on in the file Path.
@@ -71,7 +75,7 @@ func (d dirStore) close() error { return d.root.Close() }
 const (
 	maxMembers = 200_000
 	maxLinks   = 8
-	// A gzipped archive may unpack to so many times its size and a bit: layers that are plain shrink by ten, not by a
+	// A compressed archive may unpack to so many times its size and a bit: layers that are plain shrink by ten, not by a
 	// thousand.
 	maxRatio = 200
 	ratioBit = 256 << 20
@@ -114,8 +118,8 @@ func (t *tarStore) find(name string) (span, error) {
 	return span{}, fmt.Errorf("%s is a link to a link without end", name)
 }
 
-// openTar indexes a tar or tar.gz file; a compressed one is unpacked to a temporary file in temp first, for its blobs
-// are read at random.
+// openTar indexes a tar file, plain or compressed by gzip, zstd, xz or bzip2; a compressed one is unpacked to a
+// temporary file in temp first, for its blobs are read at random.
 func openTar(ctx context.Context, file, temp string) (*tarStore, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -127,9 +131,13 @@ func openTar(ctx context.Context, file, temp string) (*tarStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	var magic [2]byte
-	if n, _ := f.ReadAt(magic[:], 0); n == 2 && magic == [2]byte{0x1f, 0x8b} {
-		plain, err := gunzip(ctx, f, temp, unpacked(st.Size()))
+	packed, end, err := decompressed(f)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if packed != nil {
+		plain, err := unpack(ctx, packed, temp, unpacked(st.Size()))
 		if err != nil {
 			return nil, err
 		}
@@ -142,12 +150,34 @@ func openTar(ctx context.Context, file, temp string) (*tarStore, error) {
 	return t, nil
 }
 
-// gunzip unpacks no more than limit bytes; what it has written by then goes away.
-func gunzip(ctx context.Context, f io.Reader, temp string, limit int64) (_ *os.File, err error) {
-	zr, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, err
+// maxWindow is how much memory a zstd archive may ask for: what zstd --long writes, and K3s.
+const maxWindow = 128 << 20
+
+// decompressed is what a compressed file holds; nil: it is plain. The caller calls end.
+func decompressed(f *os.File) (r io.Reader, end func(), err error) {
+	end = func() {}
+	magic := make([]byte, 6)
+	n, _ := f.ReadAt(magic, 0) // shorter ones are no archive
+	is := func(begin string) bool { return strings.HasPrefix(string(magic[:n]), begin) }
+	switch {
+	case is("\x1f\x8b"):
+		r, err = gzip.NewReader(f)
+	case is("\x28\xb5\x2f\xfd"):
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, end, err
+		}
+		return z, z.Close, nil
+	case is("\xfd7zXZ\x00"):
+		r, err = xz.NewReader(f)
+	case is("BZh"):
+		r = bzip2.NewReader(f)
 	}
+	return r, end, err
+}
+
+// unpack unpacks no more than limit bytes; what it has written by then goes away.
+func unpack(ctx context.Context, packed io.Reader, temp string, limit int64) (_ *os.File, err error) {
 	out, err := os.CreateTemp(temp, "eggo-images-*")
 	if err != nil {
 		return nil, err
@@ -158,7 +188,7 @@ func gunzip(ctx context.Context, f io.Reader, temp string, limit int64) (_ *os.F
 			os.Remove(out.Name())
 		}
 	}()
-	n, err := io.Copy(out, &ctxReader{ctx, io.LimitReader(zr, limit+1)})
+	n, err := io.Copy(out, &ctxReader{ctx, io.LimitReader(packed, limit+1)})
 	if err != nil {
 		return nil, err
 	}
