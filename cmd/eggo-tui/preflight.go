@@ -57,9 +57,11 @@ func preflight(ctx context.Context, env *environment, o runOptions) error {
 	}
 	env.print(append(present.Machines(env.P, found.Machines), present.Bundles(env.P, found.Bundles)...))
 	env.printFindings(found.Findings)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil: // it was interrupted, and there may be nothing to fix
+	case err != nil:
 		fmt.Fprintln(env.Stdout, env.P.T("preflight.refused", "count", strconv.Itoa(errorsIn(found.Findings))))
-	} else {
+	default:
 		fmt.Fprintln(env.Stdout, env.P.T("preflight.passed", "count", strconv.Itoa(len(found.Machines)),
 			"command", env.where().Words(found.Deploy)))
 	}

@@ -26,6 +26,13 @@ import (
 // atPTY starts eggo-tui with a terminal as stdin and stderr, and gives the person's end of it.
 func atPTY(t *testing.T, args ...string) (*os.File, *exec.Cmd) {
 	t.Helper()
+	f, cmd, _ := atPTYWith(t, args...)
+	return f, cmd
+}
+
+// atPTYWith is atPTY that keeps what goes to standard output; it is complete when the program has ended.
+func atPTYWith(t *testing.T, args ...string) (*os.File, *exec.Cmd, *bytes.Buffer) {
+	t.Helper()
 	self, err := exec.LookPath("eggo-tui")
 	if err != nil {
 		t.Fatal(err)
@@ -34,12 +41,13 @@ func atPTY(t *testing.T, args ...string) (*os.File, *exec.Cmd) {
 	defer tty.Close()
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), "LANG=C", "HOME="+t.TempDir())
-	cmd.Stdin, cmd.Stderr = tty, tty
+	out := new(bytes.Buffer)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, out, tty
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return f, cmd
+	return f, cmd, out
 }
 
 func answer(t *testing.T, f *os.File, text string) {
@@ -123,6 +131,26 @@ func TestARefusedHostKeyBeginsNoRun(t *testing.T) {
 	}
 	if id, _ := lastRun(t, state); id != "" {
 		t.Error("there is a run:", id)
+	}
+}
+
+// A preflight that is interrupted has found nothing that would have to be fixed.
+func TestAnInterruptedPreflight(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "deploy.yaml")
+	if err := os.WriteFile(file, []byte(pair(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, cmd, out := atPTYWith(t, "preflight", "-f", file, "--state-dir", t.TempDir())
+	until(t, f, "Which keys do you trust?")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	until(t, f, "run.interrupted")
+	go func() { _, _ = io.Copy(io.Discard, f) }()
+	_ = cmd.Wait()
+	if strings.Contains(out.String(), "Deploy cannot start") {
+		t.Error(out.String())
 	}
 }
 
