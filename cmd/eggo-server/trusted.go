@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -31,6 +33,7 @@ type trusted struct {
 	now  func() time.Time     // the clock of the machine
 	ran  func() time.Duration // how long the process has run, whatever the clock is set to
 	path string
+	save func(path string, text []byte) error
 	warn func(now, trusted time.Time) // once for each process
 
 	mu     sync.Mutex
@@ -51,8 +54,13 @@ type clockState struct {
 func newTrusted(data string, warn func(now, trusted time.Time)) (*trusted, error) {
 	began := time.Now()
 	t := &trusted{now: time.Now, ran: func() time.Duration { return time.Since(began) },
-		path: filepath.Join(data, clockFile), warn: warn}
+		path: filepath.Join(data, clockFile), save: replaced, warn: warn}
 	return t, t.load(filepath.Join(data, databaseFile))
+}
+
+// replaced writes a file as a whole.
+func replaced(path string, text []byte) error {
+	return renameio.WriteFile(path, text, 0o600, renameio.IgnoreUmask())
 }
 
 func (t *trusted) load(database string) error {
@@ -69,7 +77,13 @@ func (t *trusted) load(database string) error {
 		return event.NewFault(event.ClassFailed, "state.read", err)
 	}
 	t.step()
-	return t.write()
+	if err = t.write(); errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return nil // the database says what is full, and Now tries again
+	}
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
+	}
+	return nil
 }
 
 // Now returns the time that is trusted.
@@ -102,11 +116,10 @@ func (t *trusted) step() {
 func (t *trusted) write() error {
 	text, err := json.Marshal(t.at)
 	if err == nil {
-		err = renameio.WriteFile(t.path, append(text, '\n'), 0o600, renameio.IgnoreUmask())
+		err = t.save(t.path, append(text, '\n'))
 	}
-	if err != nil {
-		return event.NewFault(event.ClassFailed, "state.write", err)
+	if err == nil {
+		t.wrote = t.at.Time
 	}
-	t.wrote = t.at.Time
-	return nil
+	return err
 }

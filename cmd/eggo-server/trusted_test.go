@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -21,7 +22,7 @@ func (m *machine) server(t *testing.T, data string, warned *int) *trusted {
 	t.Helper()
 	began := m.ran
 	c := &trusted{now: func() time.Time { return m.set }, ran: func() time.Duration { return m.ran - began },
-		path: filepath.Join(data, clockFile), warn: func(time.Time, time.Time) { *warned++ }}
+		path: filepath.Join(data, clockFile), save: replaced, warn: func(time.Time, time.Time) { *warned++ }}
 	if err := c.load(filepath.Join(data, databaseFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -100,5 +101,30 @@ func TestTheClockOfADataDirectoryWithoutOne(t *testing.T) {
 	}
 	if _, err := newTrusted(data, nil); err == nil {
 		t.Error("a damaged file counts as none")
+	}
+}
+
+// A disk that is full is reported by the database, which has words for it; the file follows when there is room.
+func TestTheClockOnAFullDisk(t *testing.T) {
+	data, full := t.TempDir(), error(syscall.ENOSPC)
+	m := &machine{set: time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)}
+	c := &trusted{now: func() time.Time { return m.set }, ran: func() time.Duration { return m.ran },
+		path: filepath.Join(data, clockFile), save: func(path string, text []byte) error {
+			if full != nil {
+				return &os.PathError{Op: "write", Path: path, Err: full}
+			}
+			return replaced(path, text)
+		}}
+	if err := c.load(filepath.Join(data, databaseFile)); err != nil || !c.Now().Equal(m.set) {
+		t.Error(err, c.Now())
+	}
+	full = nil
+	c.Now()
+	if _, err := os.Stat(c.path); err != nil {
+		t.Error(err)
+	}
+	full = syscall.EROFS
+	if err := c.load(filepath.Join(data, databaseFile)); err == nil {
+		t.Error("a file that cannot be written at all is no matter")
 	}
 }
