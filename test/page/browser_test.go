@@ -360,6 +360,26 @@ func TestARestoreFromThePage(t *testing.T) {
 	x.quiet()
 }
 
+// Of many things that are wrong with one field, the first are said below it, in their order; all are at the end.
+func TestManyThingsAreWrongWithAField(t *testing.T) {
+	s := begin(t)
+	x := open(t, s)
+	x.must(x.Screen(x.ctx, 1280, 800, 1, true, false))
+	x.login(s, "ann")
+	x.visit("/new")
+	x.must(x.Eval(x.ctx, `(() => { const f = document.querySelector('[name="nodes"]');
+		f.value = Array.from({length: 40}, (_, i) => "n" + i + " 192.0.2.300 worker").join("\n");
+		f.dispatchEvent(new Event("input", {bubbles: true})); })()`, nil))
+	x.wait(`document.querySelectorAll(".wrongs li").length > 40`)
+	var below []string
+	x.must(x.Eval(x.ctx, `[...document.querySelectorAll('[name="nodes"] ~ .wrong')].map((e) => e.textContent)`, &below))
+	if len(below) != 6 || !strings.Contains(below[3], "n0 ") || !strings.HasSuffix(below[5], " more") ||
+		strings.Contains(strings.Join(below, " "), "n39") {
+		t.Errorf("%q", below)
+	}
+	x.quiet()
+}
+
 // Where the password of the nodes is missing, its field is opened; the request is sent again with it.
 func TestAPasswordThatIsAskedFor(t *testing.T) {
 	s := begin(t)

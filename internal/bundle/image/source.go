@@ -17,8 +17,8 @@ import (
 )
 
 // Source is an archive or directory of images that another tool wrote: docker save, podman save, skopeo
-// (docker-archive:, oci:, oci-archive:, dir:), an OCI image layout, or an images.tar of ours; a tar may be compressed. It
-// is safe for several goroutines.
+// (docker-archive:, oci:, oci-archive:, dir:), an OCI image layout, or an images.tar of ours; a tar may be compressed.
+// It is safe for several goroutines.
 type Source struct {
 	path  string
 	store store
@@ -45,9 +45,9 @@ type SourceImage struct {
 	Platforms []string // os/architecture[/variant]
 }
 
-// OpenSource opens a file or directory. A compressed archive is unpacked to a temporary file in temp ("" is the system's
-// directory) that Close removes. What the archive may do to us is bounded: names and links that lead out of it,
-// duplicates, devices, and what unpacks to more than 200 times its size are refused. The fault, of class failed, is
+// OpenSource opens a file or directory. A compressed archive is unpacked to a temporary file in temp ("" is the
+// system's directory) that Close removes. What the archive may do to us is bounded: names and links that lead out of
+// it, duplicates, devices, and what unpacks to more than 200 times its size are refused. The fault, of class failed, is
 // "image.source".
 func OpenSource(ctx context.Context, path, temp string) (*Source, error) {
 	s := &Source{path: path, blobs: map[string]span{}, hashed: map[span]layer{}}

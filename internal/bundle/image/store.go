@@ -75,8 +75,8 @@ func (d dirStore) close() error { return d.root.Close() }
 const (
 	maxMembers = 200_000
 	maxLinks   = 8
-	// A compressed archive may unpack to so many times its size and a bit: layers that are plain shrink by ten, not by a
-	// thousand.
+	// A compressed archive may unpack to so many times its size and a bit: layers that are plain shrink by ten, not by
+	// a thousand.
 	maxRatio = 200
 	ratioBit = 256 << 20
 )

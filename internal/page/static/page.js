@@ -49,21 +49,30 @@ function answerOf(near) {
   return place;
 }
 
-// say writes what is wrong below each field.
+// say writes what is wrong below each field: the first few of many, which are listed in all at the end of the form.
 let said = 0;
+const below = 5;
 export function say(form, list) {
   form.querySelectorAll('.wrong').forEach((e) => e.remove());
   form.querySelectorAll('[aria-invalid]').forEach((e) => { e.removeAttribute('aria-invalid'); e.removeAttribute('aria-describedby'); });
+  const at = new Map();
   for (const w of list) {
     const f = form.elements[w.field];
-    if (!f || !f.name) continue;
-    const p = document.createElement('p');
-    p.className = 'wrong bad small';
-    p.id = 'wrong-' + said++;
-    p.textContent = [w.text, w.next].filter(Boolean).join(' ');
-    f.after(p);
+    if (f && f.name) at.set(f, [...(at.get(f) || []), w]);
+  }
+  for (const [f, own] of at) {
+    const lines = own.slice(0, below).map((w) => [w.text, w.next].filter(Boolean).join(' '));
+    if (own.length > below) lines.push(body.dataset.more.replace('#', own.length - below));
+    const all = lines.map((text) => {
+      const p = document.createElement('p');
+      p.className = 'wrong bad small';
+      p.id = 'wrong-' + said++;
+      p.textContent = text;
+      return p;
+    });
+    f.after(...all);
     f.setAttribute('aria-invalid', 'true');
-    f.setAttribute('aria-describedby', p.id);
+    f.setAttribute('aria-describedby', all.map((p) => p.id).join(' '));
     const closed = f.closest('details:not([open])');
     if (closed) closed.open = true;
   }
