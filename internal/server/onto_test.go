@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -13,12 +14,14 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/backup"
+	deploy "github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 )
 
@@ -329,6 +332,46 @@ func TestARestoreOntoNewMachinesAfterTheServerWasKilled(t *testing.T) {
 	}
 	a := s.want(s.onto(body), 202, "")
 	if a.body["state"] != "Updating" || !strings.Contains(a.text, "192.0.2.71") || !s.there("seed.json") {
+		t.Error(a.text)
+	}
+}
+
+// unsigned has bundles that no known signer signed.
+type unsigned struct {
+	operation.Bundles
+	operation.BundleSession
+}
+
+// Session implements operation.Bundles.
+func (u unsigned) Session(use operation.BundleUse) operation.BundleSession {
+	if !use.SignedOnly {
+		panic("the programs of an unsigned bundle would be executed")
+	}
+	return u
+}
+
+// Stage implements operation.BundleSession.
+func (unsigned) Stage(context.Context, deploy.BundleSource) (phases.Bundle, error) {
+	return nil, event.NewFault(event.ClassBundle, "trust.unsigned", nil, "file", "/srv/bundle.tar.gz")
+}
+
+// Release implements operation.BundleSession.
+func (unsigned) Release() {}
+
+// What a request asks for executes nothing of a bundle that no known signer signed, and the answer says so.
+func TestAVerificationTakesSignedBundles(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // no etcd of this machine
+	s, identity := keptIn(t, &managertest.Memory{}, func(o *Options) {
+		deps := o.Deps
+		o.Deps = func() operation.Deps {
+			d := deps()
+			d.Bundles = unsigned{}
+			return d
+		}
+	})
+	path := "/api/v1/clusters/one/backups/" + backupName + "/verify"
+	a := s.want(s.call("otto", "POST", path, `{"identity":"`+identity+`"}`), 200, "")
+	if why, _ := a.body["why"].(map[string]any); a.body["etcd"] != false || why["code"] != "backup.no-signed-etcd" {
 		t.Error(a.text)
 	}
 }

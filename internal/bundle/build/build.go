@@ -207,11 +207,17 @@ func (b *builder) withCache(ctx context.Context, work func() (*Result, error)) (
 	return res, b.once(err)
 }
 
-// once makes one fault of those of a host without a network: no server answered, and each file would say the same.
+// once makes one fault of those of a host without a network, or with a proxy that does not work: no server answered,
+// and each file would say the same.
 func (b *builder) once(err error) error {
 	all := fetch.Faults(err)
 	if b.reached.Load() || len(all) < 2 {
 		return err
+	}
+	if !slices.ContainsFunc(all, func(f *event.Fault) bool {
+		return f.Code != "fetch.proxy" || f.Cause != all[0].Cause
+	}) {
+		return all[0]
 	}
 	var hosts []string
 	for _, f := range all {

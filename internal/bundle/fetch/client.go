@@ -83,7 +83,8 @@ const triesOffline = 2
 
 // offline reports whether a fault means that this host has no network, as far as is known.
 func (c *Client) offline(f *event.Fault) bool {
-	return c.Reached != nil && !c.Reached.Load() && (f.Code == "fetch.dns" || f.Code == "fetch.no-route")
+	return c.Reached != nil && !c.Reached.Load() && slices.Contains([]string{"fetch.dns", "fetch.no-route",
+		"fetch.proxy"}, f.Code)
 }
 
 const bufferSize = 256 << 10 // bytes: one write, one hash, one call of each sink
