@@ -210,6 +210,7 @@ func TestPartsThatWereRenamed(t *testing.T) {
 		{"each in its way", []func(string){move(1, base+".001 (1)"), move(2, base+".002.txt"),
 			move(3, base+" - Copy.003")}, base + ".001 (1)", ""},
 		{"by Safari and wget", []func(string){move(1, base+".001.download"), move(3, base+".003.1")}, "", ""},
+		{"the first by its content", []func(string){move(1, base+".001.gz")}, base + ".001.gz", ""},
 		{"a second one beside it", []func(string){also(2, base+" (1).002", half)}, "", ""},
 		{"two sets, the second is named", []func(string){also(1, base+" (1).001", same), also(2, base+" (1).002", same),
 			also(3, base+" (1).003", same), also(2, base+".002", half)}, base + " (1).001", ""},

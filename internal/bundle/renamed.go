@@ -14,7 +14,7 @@ var (
 	addedNumber    = regexp.MustCompile(`^(.*?)([ _]?[(（][0-9]{1,3}[)）])(\..*)?$`)
 	addedCopy      = regexp.MustCompile(`^(.*?)( - Copy| - 副本| copy| 副本|的副本)( [0-9]{1,3})?(\..*)?$`)
 	addedExtension = regexp.MustCompile(`^(.*\.(?:gz|[0-9]{3,4}))()(\.(?:txt|download|bin|dat))$`)
-	addedBehind    = regexp.MustCompile(`^(.*\.tar\.gz\.[0-9]{3,4})()(\.[0-9]{1,2})$`)
+	addedBehind    = regexp.MustCompile(`^(.*\.tar\.gz\.[0-9]{3,4})()(\.(?:[0-9]{1,2}|gz))$`)
 	unfinished     = regexp.MustCompile(`^(.*)(\.(?:crdownload|part|partial|opdownload|aria2|td))$`)
 )
 

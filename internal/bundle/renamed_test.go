@@ -20,6 +20,8 @@ func TestWhatIsAddedToNames(t *testing.T) {
 		"b.tar.gz.001.txt":              "b.tar.gz.001",
 		"b.tar.gz.001.download":         "b.tar.gz.001",
 		"b.tar.gz.1000.1":               "b.tar.gz.1000",
+		"b.tar.gz.001.gz":               "b.tar.gz.001", // the first volume begins as a gzip file does
+		"b.tar.gz.gz":                   "b.tar.gz.gz",
 		"b.tar.gz - Copy.001":           "b.tar.gz.001",
 		"b.tar.gz - 副本 (2).001":         "b.tar.gz.001",
 		"b.tar.gz copy 2.001":           "b.tar.gz.001",
