@@ -188,22 +188,31 @@ func looks(t *testing.T) (out []look) {
 			out = append(out, look{lang, dark, false}, look{lang, dark, true})
 		}
 	}
-	turn := os.Getenv("EGGO_LOOKS")
-	if turn == "" {
+	k, n, some := turn(t)
+	if !some {
 		return out
 	}
-	var k, n int
-	if _, err := fmt.Sscanf(turn, "%d/%d", &k, &n); err != nil || k < 1 || n < k {
-		t.Fatalf("EGGO_LOOKS is %q", turn)
-	}
 	n = min(n, len(out))
-	var some []look
+	var mine []look
 	for i, l := range out {
 		if i%n == (k-1)%n {
-			some = append(some, l)
+			mine = append(mine, l)
 		}
 	}
-	return some
+	return mine
+}
+
+// turn is the part that is tried, the kth of n, where EGGO_LOOKS says so.
+func turn(t *testing.T) (k, n int, some bool) {
+	t.Helper()
+	text := os.Getenv("EGGO_LOOKS")
+	if text == "" {
+		return 0, 0, false
+	}
+	if _, err := fmt.Sscanf(text, "%d/%d", &k, &n); err != nil || k < 1 || n < k {
+		t.Fatalf("EGGO_LOOKS is %q", text)
+	}
+	return k, n, true
 }
 
 // Every page follows the rules that axe-core checks, in both languages, dark and light, wide and as on a phone.

@@ -3,6 +3,7 @@ package page_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -265,7 +266,14 @@ func TestValuesOfOthersAreTextEverywhere(t *testing.T) {
 	}
 	api := madeUpOf(t, s)
 	asked := map[string]bool{}
-	for name, value := range values() {
+	all := values()
+	if k, _, some := turn(t); some { // one of those with which every button is pressed
+		pressed := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(n string) bool { return n == longWord })
+		maps.DeleteFunc(all, func(name, _ string) bool {
+			return name != pressed[k%len(pressed)] && (name != longWord || k%len(pressed) != 0)
+		})
+	}
+	for name, value := range all {
 		t.Run(name, func(t *testing.T) { walkAll(t, begin(t), api, asked, name, value) })
 	}
 	mux := http.NewServeMux()
