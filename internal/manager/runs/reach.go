@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,7 +111,7 @@ func readKubeconfig(text []byte) (*API, error) {
 		}
 	}
 	if u, err := url.Parse(out.Server); err != nil || u.Scheme != "https" || u.Hostname() == "" ||
-		u.String() != "https://"+u.Host+u.EscapedPath() {
+		u.String() != "https://"+u.Host+u.EscapedPath() || !isPort(u.Port()) {
 		return nil, fmt.Errorf("the server of the context %q is no https URL of a host alone", k.Current)
 	}
 	for _, u := range k.Users {
@@ -133,6 +134,12 @@ func readKubeconfig(text []byte) (*API, error) {
 		return nil, errors.New("the user has neither a certificate nor a token in the file")
 	}
 	return out, nil
+}
+
+// isPort reports whether the text is the port of a URL, which may have none.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 // Do sends a request, and gives the answer of a status below 300.

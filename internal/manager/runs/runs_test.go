@@ -384,11 +384,13 @@ func TestReach(t *testing.T) {
 		"plain": strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), "https://", "http://", 1),
 		"files": kubeconfigFor(srv, `{"exec":{"command":"/bin/evil"}}`),
 		// Nothing but a host and a port: the rest is shown to others, or has other requests sent.
-		"a user":   strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), "https://", "https://ann:hunter2@", 1),
-		"a query":  strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"?x=", 1),
-		"a mark":   strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"#x", 1),
-		"no query": strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"?", 1),
-		"no host":  strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, "https://:6443", 1),
+		"a user":              strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), "https://", "https://ann:hunter2@", 1),
+		"a query":             strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"?x=", 1),
+		"a mark":              strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"#x", 1),
+		"no query":            strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, srv.URL+"?", 1),
+		"a port that is none": strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, "https://192.0.2.9:99999", 1),
+		"port 0":              strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, "https://192.0.2.9:0", 1),
+		"no host":             strings.Replace(kubeconfigFor(srv, `{"token":"t"}`), srv.URL, "https://:6443", 1),
 	} {
 		_, err := ReadKubeconfig([]byte(text))
 		if f := event.AsFault(err); f == nil || f.Code != "manager.kubeconfig" || f.Class != event.ClassUsage {
