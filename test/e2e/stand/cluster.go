@@ -189,12 +189,13 @@ func (s *Stand) works(ctx context.Context, nodes []string) error {
 	if err != nil {
 		return err
 	}
+	answer := s.Limit(5 * time.Second)
 	var all error
 	for _, p := range pods {
 		for _, target := range []string{ip + ":80", node + ":30080", "web:80", "web.default.svc.cluster.local:80",
 			pods[0].IP + ":8080", pods[1].IP + ":8080"} {
-			if _, err := s.Kubectl(ctx, "exec", p.Name, "--", "/agnhost", "connect", "--timeout=5s",
-				target); err != nil {
+			if _, err := s.Kubectl(ctx, "exec", p.Name, "--", "/agnhost", "connect",
+				"--timeout="+answer.String(), target); err != nil {
 				all = errors.Join(all, fmt.Errorf("from %s on %s to %s: %w", p.Name, p.Node, target, err))
 			}
 		}
@@ -204,7 +205,8 @@ func (s *Stand) works(ctx context.Context, nodes []string) error {
 	}
 	for _, name := range nodes {
 		for _, target := range []string{ip + ":80", node + ":30080"} {
-			out, err := s.Lab.Run(ctx, name, "curl -sS -m 5 http://"+target+"/hostname")
+			out, err := s.Lab.Run(ctx, name,
+				fmt.Sprintf("curl -sS -m %.0f http://%s/hostname", answer.Seconds(), target))
 			if err != nil || !strings.HasPrefix(out, "web-") {
 				all = errors.Join(all, fmt.Errorf("from %s itself to %s: %q %w", name, target, out, err))
 			}
