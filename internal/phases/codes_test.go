@@ -145,6 +145,15 @@ func TestAClusterThatIsNotWhatWasInstalled(t *testing.T) {
 						"state": fields{"waiting": fields{"reason": "ContainerCreating"}}}}}}))}, routes,
 			"check.workload-pod", "m1", map[string]string{"pod": "f-m1", "what": "DaemonSet kube-flannel/flannel",
 				"ready": "1/2", "why": "install-cni: ContainerCreating"}, true},
+		"no route to a node without a pod of flannel": {fields{
+			"/api/v1/nodes": routed,
+			"/apis/apps/v1/daemonsets": list("DaemonSetList", "apps/v1", thing("kube-flannel", "flannel", fields{
+				"status": fields{"desiredNumberScheduled": 2, "numberReady": 1}})),
+			"/api/v1/namespaces/kube-flannel/pods": list("PodList", "v1",
+				thing("kube-flannel", "f-w1", fields{"spec": fields{"nodeName": "w1"}}),
+				thing("kube-flannel", "f-m0", fields{"spec": fields{"nodeName": "m1"},
+					"status": fields{"phase": "Failed"}}))}, routes,
+			"check.no-pod", "m1", map[string]string{"what": "DaemonSet kube-flannel/flannel"}, true},
 		"no route to a node whose flannel is well": {fields{
 			"/api/v1/nodes":            routed,
 			"/apis/apps/v1/daemonsets": list("DaemonSetList", "apps/v1")}, routes,

@@ -61,8 +61,8 @@ func rolledOut(d appsv1.Deployment) bool {
 		d.Status.ReadyReplicas >= want && d.Status.Replicas == want
 }
 
-// flannelWaits returns the fault of a pod of flannel on the node that is not ready: a route to the node, and its lease,
-// come with it.
+// flannelWaits returns the fault of a pod of flannel on the node that is missing or not ready: a route to the node, and
+// its lease, come with it.
 func (r *Addons) flannelWaits(ctx context.Context, node string) error {
 	sets, err := r.Clients.API().AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -76,7 +76,10 @@ func (r *Addons) flannelWaits(ctx context.Context, node string) error {
 		if err != nil {
 			return clients.Fault(err)
 		}
-		pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName != node })
+		pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName != node || over(&p) })
+		if len(pods) == 0 {
+			return wait.Again("check.no-pod", "what", "DaemonSet "+d.Namespace+"/"+d.Name).On(node)
+		}
 		if err := r.podFault(ctx, "DaemonSet", d.ObjectMeta, readyOf(&d), pods); err != nil {
 			return err
 		}
