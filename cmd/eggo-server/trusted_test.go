@@ -29,7 +29,7 @@ func (m *machine) server(t *testing.T, data string, warned *int) *trusted {
 	return c
 }
 
-// A clock that is suddenly years ahead is not trusted at once: the time goes on from where it was, and jumps when the
+// A clock that is suddenly years ahead is not trusted at once: the trusted time continues from where it was, and jumps when the
 // clock has been so for days. One that is set back is trusted.
 func TestAClockThatIsFarAhead(t *testing.T) {
 	const day, year = 24 * time.Hour, 365 * 24 * time.Hour

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// young is how long a directory is left alone that nobody has locked: its process may be about to.
+// young is the age below which an unlocked directory is kept: its process may be about to lock it.
 const young = time.Minute
 
 // name matches what follows the prefix in names that Dir, or os.MkdirTemp, makes.

@@ -153,7 +153,7 @@ func openTar(ctx context.Context, file, temp string) (*tarStore, error) {
 // maxWindow is how much memory a zstd archive may ask for: what zstd --long writes, and K3s.
 const maxWindow = 128 << 20
 
-// decompressed is what a compressed file holds; nil: it is plain. The caller calls end.
+// decompressed returns the content of a compressed file, nil if the file is not compressed. The caller calls end.
 func decompressed(f *os.File) (r io.Reader, end func(), err error) {
 	end = func() {}
 	magic := make([]byte, 6)
