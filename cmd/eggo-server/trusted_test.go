@@ -29,8 +29,8 @@ func (m *machine) server(t *testing.T, data string, warned *int) *trusted {
 	return c
 }
 
-// A clock that is suddenly years ahead is not trusted at once: the trusted time continues from where it was, and jumps when the
-// clock has been so for days. One that is set back is trusted.
+// A clock that is suddenly years ahead is not trusted at once: the trusted time continues from where it was, and
+// follows the clock after it has been ahead for days. A clock that is set back is trusted.
 func TestAClockThatIsFarAhead(t *testing.T) {
 	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
 	m, warned, data := &machine{set: time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)}, 0, t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// machineState is what a lab must not change on the machine that it runs on.
+// machineState holds the parts of the machine that a lab must not change.
 func machineState(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder

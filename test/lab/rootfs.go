@@ -69,7 +69,7 @@ const (
 	Foreign Family = "foreign"
 )
 
-// Disk is what a node's disk is made as.
+// Disk describes how a node's disk is made.
 type Disk struct {
 	Family Family
 	// VM is the architecture of a virtual machine, whose disk has a kernel; "" for a node that runs on this machine's.

@@ -18,7 +18,7 @@ var qemuScript string
 //go:embed files/port.sh
 var portScript string
 
-// vmCPUs is what a control plane of kubeadm asks for.
+// vmCPUs is the number of processors that kubeadm requires of a control plane.
 const vmCPUs = 2
 
 // inVM are the virtual machines of qemu-system.
@@ -115,7 +115,7 @@ func (v vmOf) command() []string {
 		"-device", "virtio-rng-pci", "-rtc", "base=utc,clock=host")
 }
 
-// cableID is what qemu calls the node's link.
+// cableID is qemu's name of the node's link.
 const cableID = "cable"
 
 // pid is the node's qemu.

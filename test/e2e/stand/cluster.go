@@ -31,7 +31,7 @@ func (s *Stand) Kubectl(ctx context.Context, args ...string) (string, error) {
 	return s.Lab.Run(ctx, s.Admin, kubectl+" "+shell.QuoteAll(args))
 }
 
-// Limit is a limit of time as the slowest node of the lab needs it: for nodes in namespaces, it is what is given.
+// Limit returns the usual limit, longer where a node of the lab is slow.
 func (s *Stand) Limit(usual time.Duration) time.Duration {
 	nodes, err := s.Lab.List()
 	if err != nil {

@@ -143,7 +143,7 @@ const corednsPath = "github.com/coredns/coredns"
 // of what CoreDNS is compiled from. No cluster uses them.
 var cloudPlugins = regexp.MustCompile(`(?m)^.*coredns/plugin/(azure|clouddns|dnssec|etcd|route53|trace)"\n`)
 
-// corednsMain is the main package of CoreDNS but for the list of plugins.
+// corednsMain is the main package of CoreDNS, without the list of plugins.
 const corednsMain = `package main
 
 import "github.com/coredns/coredns/coremain"
