@@ -239,8 +239,18 @@ func packages(t *testing.T) []pkg {
 	}
 }
 
-// layer is the first directory of a package, or the first two under internal.
+// layer returns the longest key of dependencies that is the path or a directory above it; for a path beneath none of
+// them the first directory, or the first two under internal.
 func layer(path string) string {
+	longest := ""
+	for key := range dependencies {
+		if (path == key || strings.HasPrefix(path, key+"/")) && len(key) > len(longest) {
+			longest = key
+		}
+	}
+	if longest != "" {
+		return longest
+	}
 	parts := strings.SplitN(path, "/", 3)
 	if parts[0] == "internal" && len(parts) > 1 {
 		return parts[0] + "/" + parts[1]
