@@ -121,11 +121,11 @@ func addNodes(
 
 // onScreen are the services of a draft as the screen has them: a run begins on a page of its own, with the passwords
 // that were typed.
-func onScreen(svc draft.Services, deps *pages.Deps) wizard.Services {
+func onScreen(svc backend.DraftServices, deps *pages.Deps) wizard.Services {
 	return wizard.Services{
-		Services: svc,
-		Beat:     func() time.Duration { return time.Second },
-		Build:    func(use func([]string)) frame.Page { return pages.NewTake(deps, use) },
+		DraftServices: svc,
+		Beat:          func() time.Duration { return time.Second },
+		Build:         func(use func([]string)) frame.Page { return pages.NewTake(deps, use) },
 		Run: func(file string, of config.Draft) frame.Page {
 			own := *deps
 			launch := deps.S.Launch

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
@@ -36,7 +37,7 @@ func TestKeysBehindABastionAreAskedAboutOnce(t *testing.T) {
 			d.probe(t.Context(), of, m, func(l draft.Probe) {
 				switch l.Stage {
 				case draft.Asking:
-					k := l.HostKey()
+					k := backend.KeyOf(&l)
 					out = append(out, fmt.Sprintf("%s %s %d", k.Node, k.Addr, k.Serves))
 					l.Key.Answer(true)
 				case draft.Failed:
@@ -85,7 +86,7 @@ func TestTheAnswerAboutABastionReachesAllThatWait(t *testing.T) {
 			d.probe(t.Context(), of, m, func(l draft.Probe) {
 				switch l.Stage {
 				case draft.Asking:
-					if l.HostKey().Serves > 0 {
+					if backend.KeyOf(&l).Serves > 0 {
 						gates.Add(1)
 						for len(d.turn) < cap(d.turn) && t.Context().Err() == nil { // others take the place
 							runtime.Gosched()

@@ -51,11 +51,11 @@ func (h *Host) newDraft(kept *store.Draft) *draftServices {
 }
 
 // Draft are the services of the draft of a new cluster.
-func (h *Host) Draft() draft.Services { return h.newDraft(h.store().Draft()).services() }
+func (h *Host) Draft() backend.DraftServices { return h.newDraft(h.store().Draft()).services() }
 
 // services are those of the draft of a new cluster.
-func (d *draftServices) services() draft.Services {
-	return draft.Services{
+func (d *draftServices) services() backend.DraftServices {
+	return backend.DraftServices{
 		Load: d.load, Save: d.save, Forget: d.forget, Path: d.path, Read: d.read, KnownHosts: d.knownHosts,
 		File: d.file, Keys: d.keys, KeyFile: d.keyFile, Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight,
 		Plan: d.plan, Write: d.write, Lookup: LookUp, Past: d.past,

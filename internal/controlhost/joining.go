@@ -15,21 +15,21 @@ import (
 )
 
 // Joining is the draft of a cluster, from its own deploy.yaml, and its services for machines that join it.
-func (h *Host) Joining(c backend.Cluster) (config.Draft, draft.Services, error) {
+func (h *Host) Joining(c backend.Cluster) (config.Draft, backend.DraftServices, error) {
 	data, err := os.ReadFile(c.File)
 	if err != nil {
-		return config.Draft{}, draft.Services{}, event.NewFault(event.ClassFailed, "state.read", err)
+		return config.Draft{}, backend.DraftServices{}, event.NewFault(event.ClassFailed, "state.read", err)
 	}
 	cluster, problems := config.ReadDraft(data, c.File)
 	if i := slices.IndexFunc(problems, func(p config.Problem) bool { return p.Severity == event.Error }); i >= 0 {
-		return config.Draft{}, draft.Services{}, problems[i].Fault()
+		return config.Draft{}, backend.DraftServices{}, problems[i].Fault()
 	}
 	w := h.newDraft(h.store().JoinDraft(c.Name))
 	return cluster, w.joinServices(c, cluster), nil
 }
 
 // joinServices are those of a draft with machines that join a cluster.
-func (d *draftServices) joinServices(c backend.Cluster, cluster config.Draft) draft.Services {
+func (d *draftServices) joinServices(c backend.Cluster, cluster config.Draft) backend.DraftServices {
 	known := map[string]bool{}
 	for _, m := range cluster.Machines {
 		known[draft.MachineKey(m)] = true

@@ -33,8 +33,8 @@ type files struct {
 }
 
 // draft are the services of a draft on a machine that nobody can be reached from.
-func (f *files) draft() draft.Services {
-	return draft.Services{
+func (f *files) draft() backend.DraftServices {
+	return backend.DraftServices{
 		Load:   func() (draft.Saved, bool) { return f.saved, f.has },
 		Save:   func(s draft.Saved) error { f.saved, f.has = s, true; return nil },
 		Forget: func() error { f.has = false; return nil },

@@ -11,7 +11,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/document"
-	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -58,7 +57,9 @@ func TestJoiningLineByLine(t *testing.T) {
 				last := d.Machines[len(d.Machines)-1].IP
 				return backend.Start{Request: request.Join{Common: request.OfCluster("rack"), List: last}}
 			}
-			m.svc.Joining = func(backend.Cluster) (config.Draft, draft.Services, error) { return cluster, svc, nil }
+			m.svc.Joining = func(backend.Cluster) (config.Draft, backend.DraftServices, error) {
+				return cluster, svc, nil
+			}
 			m.svc.Launch = func(ctx context.Context, s backend.Start, ask backend.Asker) (backend.Ref, error) {
 				did = append(did, "join "+s.Request.(request.Join).List)
 				secret, _ = ask.Secret(ctx, event.M("ask.password"))

@@ -283,7 +283,7 @@ func (w *wizard) tellNews(ctx context.Context) error {
 	w.asking = nil
 	var keys []backend.HostKey
 	for _, l := range list {
-		keys = append(keys, l.HostKey())
+		keys = append(keys, backend.KeyOf(&l))
 	}
 	groups, of := backend.GroupKeys(keys)
 	trusted, err := w.HostKeys(ctx, groups, w.svc.KnownHosts)

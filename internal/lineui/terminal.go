@@ -7,7 +7,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 )
 
@@ -37,9 +36,9 @@ type Services struct {
 	// Usual is the deploy.yaml that is offered where one is asked for; "": it is not there.
 	Usual func() string
 	// Draft are the services of the draft of a new cluster.
-	Draft func() draft.Services
+	Draft func() backend.DraftServices
 	// Joining is the draft of a cluster that is there, for machines that join it, and its services.
-	Joining func(c backend.Cluster) (config.Draft, draft.Services, error)
+	Joining func(c backend.Cluster) (config.Draft, backend.DraftServices, error)
 }
 
 // Menu shows what can be done and does it, until the person leaves.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
@@ -20,7 +21,7 @@ import (
 // wizard is the wizard line by line: the same draft, the same rules, numbered choices; nothing is drawn over.
 type wizard struct {
 	*conversation
-	svc     draft.Services
+	svc     backend.DraftServices
 	m       *menu
 	draft   config.Draft
 	file    string // where deploy.yaml goes, if it was said
@@ -68,7 +69,7 @@ type toStep string
 // Error implements error.
 func (t toStep) Error() string { return "to " + string(t) }
 
-func newWizard(m *menu, svc draft.Services) *wizard {
+func newWizard(m *menu, svc backend.DraftServices) *wizard {
 	return &wizard{
 		svc: svc, conversation: m.conversation, m: m, draft: config.Draft{}.Clone(), news: make(chan draft.Probe, 4096),
 		looked: map[string]draft.Probe{},

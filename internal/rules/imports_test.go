@@ -39,10 +39,10 @@ var dependencies = map[string][]string{
 	"internal/config": {"internal/bundle", "internal/plaintext", "internal/spelling", "internal/nodepath",
 		"internal/event", "internal/i18n", "internal/schema"},
 	"internal/document": {"internal/event"},
-	"internal/backend":  {"internal/document", "internal/runstate", "internal/event", "internal/i18n"},
+	"internal/backend": {"internal/draft", "internal/machines", "internal/config", "internal/document",
+		"internal/runstate", "internal/event", "internal/i18n"},
 	"internal/machines": {"internal/config", "internal/bundle", "internal/plaintext", "internal/event"},
-	"internal/draft": {"internal/backend", "internal/machines", "internal/config", "internal/bundle",
-		"internal/event", "internal/i18n"},
+	"internal/draft":    {"internal/machines", "internal/config", "internal/bundle", "internal/event", "internal/i18n"},
 	"internal/sketch": {"internal/draft", "internal/report", "internal/config", "internal/bundle", "internal/event",
 		"internal/i18n"},
 	"internal/lineui": {"internal/backend", "internal/draft", "internal/sketch", "internal/machines",
@@ -167,8 +167,7 @@ var more = map[string][]string{
 		"internal/operation/store", "internal/pki", "internal/runstate"},
 	"internal/manager/upkeep":  {"internal/operation/request", "internal/pki"},
 	"internal/backend":         {"internal/operation/request"},
-	"internal/bundle/adopt":    {"internal/config"}, // the versions that are installed
-	"internal/bundle/build":    {"assets"},          // the default spec's keyring
+	"internal/bundle/build":    {"assets"}, // the default spec's keyring
 	"internal/lineui":          {"internal/operation/request"},
 	"internal/ui/pages":        {"internal/operation/request"},
 	"internal/report/building": {"internal/bundle/build"},
@@ -373,6 +372,8 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/backend", "charm.land/bubbletea/v2", false},
 		{"internal/backend", module + "internal/ui/frame", false},
 		{"internal/backend", module + "internal/operation/request", true},
+		{"internal/backend", module + "internal/draft", true},
+		{"internal/draft", module + "internal/backend", false},
 		{"internal/lineui", module + "internal/draft", true},
 		{"internal/lineui", module + "internal/operation/request", true},
 		{"internal/lineui", module + "internal/operation", false},

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
@@ -110,7 +111,7 @@ func pretended(on machines) wizard.Services {
 	was := "cluster-id: rack-7\nmasters:\n- name: node-1\n  ip: 192.0.2.11\n  port: 22\n  arch: amd64\nnodes:\n- " +
 		"name: old\n  ip: 192.0.2.40\n  port: 22\n  arch: amd64\n"
 	return wizard.Services{
-		Services: draft.Services{
+		DraftServices: backend.DraftServices{
 			Read:  func(string) ([]byte, error) { return []byte(was), nil },
 			File:  func(string) string { return "/root/.eggo/deploy.yaml" },
 			Keys:  func() []string { return []string{"/root/.ssh/id_ed25519"} },

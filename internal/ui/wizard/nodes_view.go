@@ -400,7 +400,7 @@ func (n *nodes) probeOf(i int) *draft.Probe {
 func countKeys(asks []*draft.Probe) int {
 	var keys []backend.HostKey
 	for _, l := range asks {
-		keys = append(keys, l.HostKey())
+		keys = append(keys, backend.KeyOf(l))
 	}
 	groups, _ := backend.GroupKeys(keys)
 	return len(groups)

@@ -88,7 +88,7 @@ func (n *nodes) askKeys(list []*draft.Probe) tea.Cmd {
 	var all []backend.HostKey
 	for _, l := range list {
 		n.shownKeys[l.Key.Fingerprint] = true
-		all = append(all, l.HostKey())
+		all = append(all, backend.KeyOf(l))
 	}
 	keys, of := backend.GroupKeys(all)
 	answer := func(do func(i int)) tea.Cmd {

@@ -9,14 +9,14 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
 // Services are those of the draft, with what only a screen needs. They are called in commands, never from Update.
 type Services struct {
-	draft.Services
+	backend.DraftServices
 	// Run is the page that installs what was written, or lets the new machines join.
 	Run func(file string, d config.Draft) frame.Page
 	// Build is the page that builds bundles and has use take them; nil: there is none.

@@ -16,6 +16,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
@@ -50,7 +51,7 @@ type world struct {
 
 func (w *world) services() Services {
 	return Services{
-		Services: draft.Services{
+		DraftServices: backend.DraftServices{
 			Load:   func() (draft.Saved, bool) { return w.saved, w.has },
 			Save:   func(s draft.Saved) error { w.saved, w.has = s, true; return nil },
 			Forget: func() error { w.has = false; return nil },

@@ -1,58 +1,13 @@
 package draft
 
 import (
-	"context"
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/event"
-	"github.com/eggo-k8s/eggo/internal/i18n"
-	"github.com/eggo-k8s/eggo/internal/machines"
 )
-
-// Services are what editing a draft needs of the machine that it runs on; main hands them in. They take their time.
-// One that is nil is not there, and what needs it is not shown.
-type Services struct {
-	// Load gives what was kept, if something was. Where machines join a cluster, what is kept is of that cluster.
-	Load func() (Saved, bool)
-	Save func(Saved) error
-	// Forget takes it away: it has become a deploy.yaml.
-	Forget func() error
-	// Path is a path of this machine as it was typed, absolute.
-	Path func(typed string) string
-	// Read gives a file's text; nil without an error when it is not there.
-	Read func(path string) ([]byte, error)
-	// File is where the deploy.yaml of a cluster goes when nothing else is said.
-	File func(cluster string) string
-	// Keys are the private keys of the person, which are offered when none is named.
-	Keys func() []string
-	// KeyFile says what is wrong with the file of a private key; nil when nothing is.
-	KeyFile func(path string) *event.Fault
-	// Probe inspects a machine and tells how far it is, the last time with an end.
-	Probe func(ctx context.Context, d config.Draft, m config.Machine, tell func(Probe))
-	// Lookup finds the addresses of a host name.
-	Lookup machines.Lookup
-	// KnownHosts compares unknown host keys with a known_hosts file.
-	KnownHosts func(path string, keys []backend.HostKey) ([]backend.KeyCheck, error)
-	// Bundles finds bundles in the usual places and where the paths lead, and tells each at first as found and then
-	// as it is verified.
-	Bundles func(ctx context.Context, paths []string, tell func(Bundle))
-	// Preflight inspects everything as the verb does.
-	Preflight func(ctx context.Context, d config.Draft, file string, tell func(Check))
-	// Plan is what deploy would do, machine by machine.
-	Plan func(ctx context.Context, d config.Draft, file string) ([]Planned, error)
-	// Past are earlier installs from this machine, newest first: what is known of how long one takes.
-	Past func(ctx context.Context) []Past
-	// Write puts the deploy.yaml in its place, whole or not at all, 0600, with comments in the language of the
-	// person, and keeps what was there. Where machines join a cluster it writes what the run needs to know of them
-	// instead: the cluster's own file is the run's to change.
-	Write func(path string, d config.Draft, p *i18n.Printer) error
-	// Start is the run that installs what was written to the file, or lets the new machines join.
-	Start func(file string, d config.Draft) backend.Start
-}
 
 // Saved is what is kept of a draft that was left: offered again when one is begun.
 type Saved struct {
@@ -119,16 +74,6 @@ type KeyQuestion struct {
 	Node, Addr, Type, Fingerprint string
 	Serves                        int // of a bastion: how many machines are reached through it; else 0
 	Answer                        func(trust bool)
-}
-
-// HostKey is the key that is asked about. A bastion has no name but its address.
-func (p *Probe) HostKey() backend.HostKey {
-	k := backend.HostKey{Node: p.Machine.Name, Addr: p.Key.Addr, Type: p.Key.Type, Fingerprint: p.Key.Fingerprint,
-		Serves: p.Key.Serves}
-	if k.Serves > 0 {
-		k.Node = p.Key.Node
-	}
-	return k
 }
 
 // The words for probes that fail, in the order in which they are counted.
