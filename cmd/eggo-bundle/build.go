@@ -7,8 +7,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/cli"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report/building"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 type buildFlags struct {

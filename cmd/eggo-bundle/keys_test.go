@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/ptytest"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // TestAPassphraseIsTypedTwice: what cannot be meant is refused, and no key is made.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // TestTheEtcdThatKubeadmWants: kubeadm makes a manifest whose flags are those of one minor version of etcd.

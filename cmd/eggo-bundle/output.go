@@ -17,9 +17,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/eggo-k8s/eggo/internal/cli"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/report/building"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // schema is the version of the JSON lines, which docs/json-output.md describes.

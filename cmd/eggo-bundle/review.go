@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/addon"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // reviewed are the addons of a bundle that is read: what in them fails without a network, or with its Kubernetes, says

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/account"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 const (

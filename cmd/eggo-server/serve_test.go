@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // started is a server in this process, on a port of loopback.

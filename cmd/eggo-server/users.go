@@ -20,9 +20,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/account"
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/database"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/records"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // dataDir is where the server keeps its own files unless told otherwise.

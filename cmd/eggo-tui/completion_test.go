@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/cli"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func completionEnv(t *testing.T, args ...string) (*environment, *bytes.Buffer) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/present"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // confirmDelete asks for a yes.

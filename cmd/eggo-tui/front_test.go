@@ -20,12 +20,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	states "github.com/eggo-k8s/eggo/internal/operation/store"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // silent is a node that takes connections and says nothing, until it is let go: then it closes them. So a run is at

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // needsYes is the fault of a verb that has to be confirmed where nobody can be asked.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // namedSteps is how many steps of a run that died are named.

@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/cli"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/present"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // newSignersCmd shows and changes whose bundles this control host installs.

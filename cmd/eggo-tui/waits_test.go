@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
@@ -16,6 +15,7 @@ import (
 	states "github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/present"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A run that goes on and waits for a decision says so wherever runs are listed, from its log alone; when it is decided

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Action is what a route does, as rights see it.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 type roles map[string]Role

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Audited is an entry of the audit log as it is read.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/problem"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Cookie is the name of the cookie of a session. A browser takes it over TLS only, and of this host only.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // providerHolds is how long API tokens work after their user has logged in with a provider.

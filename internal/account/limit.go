@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // After this many failures each further one doubles the time during which nothing is accepted.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // BeginSetup writes a token to a file with mode 0600 with which the first administrator can be made, once, if there is

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // tokenPrefix lets tools that search for secrets find those of this program.

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Services is what main hands in. A function that is nil is not there, and what needs it is shown as not possible.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Builds makes bundles on this machine, where there is a network.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/machines"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // DraftServices are what editing a draft needs of the machine that it runs on; main hands them in. They take their

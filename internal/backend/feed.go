@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Feed gives the records of a run as they come. Take is called in commands, never from Update; it does not wait.

@@ -3,7 +3,7 @@ package backend
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Knowing is an asker that asks for no secret that is known, by the key of the sentence that asks for it.

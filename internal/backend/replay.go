@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Replay plays a run that is over, at a speed that may be changed while it plays.

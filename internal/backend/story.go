@@ -3,7 +3,7 @@ package backend
 import (
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Story is the replay of a run in which somebody decided about a step that failed, for a viewer to take that part: it

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // streamAhead is how many records are read before they are taken.

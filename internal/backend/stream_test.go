@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A feed of a stream waits for nobody, ends with the stream, and says what broke it.

@@ -20,7 +20,7 @@ import (
 	"filippo.io/age"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 var at = time.Date(2026, 11, 26, 12, 30, 0, 0, time.UTC)

@@ -7,7 +7,7 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Lock encrypts a backup: with a passphrase, or for the owners of keys.

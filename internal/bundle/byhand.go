@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // MeantPath is the path of a member as people mean it who pack an archive by hand: tar of a directory puts ./ before

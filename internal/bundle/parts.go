@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // What is read of a set of parts at most.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // zeros is a bundle with one file of so many zeros. Only its head is valid: that is all that anybody is to look at.

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/text/cases"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // What a reader accepts at most. A manifest within these bounds decides all further ones: nothing is read beyond the

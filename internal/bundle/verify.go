@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Report of a verified bundle.

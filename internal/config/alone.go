@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Alone is the cluster of one machine of the draft, and the machine as its node, with the login and the settings of the

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // LoadFile loads the file: Load, and what only the file system can tell. Paths of the jump host become absolute: those

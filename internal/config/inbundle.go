@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // AllAddons is the name under which the manual copies the bundle's whole directory of addons, as a "binary".

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Problem is one thing that is wrong with a deploy.yaml, and where. Its sentence is that of Fault in internal/i18n.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // SinglePoint returns the control plane whose own address or name is the endpoint of a cluster with several control

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/eggo-k8s/eggo/internal/event"
+import "github.com/eggo-k8s/eggo/internal/run/event"
 
 // WithWarnings returns the problems of a deploy.yaml and, as warnings, what deploy would refuse of it and what its
 // author probably does not want: neither makes the file invalid.

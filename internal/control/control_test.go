@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 type asked struct {

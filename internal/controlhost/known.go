@@ -6,8 +6,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // What is offered to whoever types a name. What cannot be read is not known, and no error.

@@ -1,5 +1,5 @@
 // Package database opens the SQLite database of a server: one file with mode 0600 in a directory with mode 0700. Each
-// package keeps tables of its own in it, and brings their migrations. The package imports internal/event only.
+// package keeps tables of its own in it, and brings their migrations. The package imports internal/run/event only.
 package database
 
 import (
@@ -15,7 +15,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // patience is how long a transaction waits for that of another process, such as a command beside the server.

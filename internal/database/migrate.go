@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Migrate brings the tables of a component to the state of its newest migration. Files holds NNNN_name.sql, numbered

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // differences is how many things are named that one draft has other than another; the others are counted.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/machines"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // addLogins takes users and private keys that were said of machines. Those of the first machines are the cluster's, if

@@ -9,8 +9,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/machines"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func portText(p string) string {

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // ask has somebody decide about a step that failed for good; its lane waits.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // afterGrace is what a phase's After hook has when the run was interrupted.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Plan is what a run intends. Steps may stand in any order; Needs decides.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Decision says what becomes of the run when a step has failed for good. "" is GoOn.

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // runner is the state of one Run. Everything in it belongs to the goroutine of loop, except what a worker is given in

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func TestAHostDoesOneThingAtATimeInTheOrderOfThePlan(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // slowBy returns the slowness of hosts; "" is the slowest of them.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // undo takes back what this run has applied, the half-done steps included, in reverse order of their ends and one at a

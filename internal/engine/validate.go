@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Validate says whether the plan can be run: IDs are unique, phases, hosts and needs exist, and no step needs itself by

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // work makes one try of a step, in a goroutine of its own, and journals how it went before anybody else hears of it.

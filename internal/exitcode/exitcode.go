@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Code is an exit code of the programs.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/exitcode"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // The numbers are an interface that scripts rely on, so they are spelled out here once more.

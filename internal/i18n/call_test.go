@@ -3,7 +3,7 @@ package i18n
 import (
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // TestAnAdvisedOperationIsSaidAsTheFrontEndSaysIt: the log has the operation, the front end its command line; a log of

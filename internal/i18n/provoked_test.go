@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // made is a fault that a test provoked, as event.Provoked writes it down.

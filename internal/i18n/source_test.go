@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // sink is a function that takes a key: event.M, NewFault, Printer.T, and every function of the module that hands a
@@ -40,7 +40,7 @@ func readModule(t *testing.T) *source {
 				"M": {arg: 0, args: 1}, "T": {arg: 0, args: 1}, "NewFault": {arg: 1, under: "fault.", args: 3},
 			},
 			// the printer fills it in
-			filepath.Join("..", "..", "internal", "event"): {"Calling": {arg: 0, args: 2,
+			filepath.Join("..", "..", "internal", "run", "event"): {"Calling": {arg: 0, args: 2,
 				given: []string{"{command}"}}},
 		}}
 	s.sinks[""]["Advising"] = sink{arg: 1, under: "fault.", args: 3,
@@ -459,7 +459,7 @@ func TestWordsOfKeysLeaveNothingOpen(t *testing.T) {
 func TestNobodyMixesMessages(t *testing.T) {
 	s := readModule(t)
 	for dir, files := range s.files {
-		if strings.HasSuffix(dir, "internal/event") || strings.HasSuffix(dir, "internal/i18n") {
+		if strings.HasSuffix(dir, "internal/run/event") || strings.HasSuffix(dir, "internal/i18n") {
 			continue
 		}
 		for _, f := range files {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // BenchmarkStepEnded is how many outcomes a second many steps can journal, each synced before it returns.

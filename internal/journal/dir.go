@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // KeepRuns is how many runs of a cluster are kept, and how many of each verb that is counted by itself.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func TestARunIsFollowedToItsEnd(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // TestMain is also the tool that the stories below kill: a child of the test gets its part by the environment.

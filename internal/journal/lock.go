@@ -12,7 +12,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Holder says who works on a cluster.

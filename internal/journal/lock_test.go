@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Whoever looks whether a run lives is in no run's way.

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Reader reads an event log, also one that is being written: after io.EOF, Next may be called again for what has come

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // TestTheVerbOfARun: what a run is stands in its directory, else in its log, else, of earlier programs, in its ID.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // flushAfter bounds how long output and progress wait in memory; flushSize how much of it.

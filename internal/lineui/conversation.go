@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/plaintext"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // conversation is with whoever is at the other end of a line, with a screen reader or on a serial line: all that is

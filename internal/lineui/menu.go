@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // interruptible is a turn that an interrupt ends as q does: it leads back to the menu, and from there out.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // upgrade asks for bundles and how a cluster is upgraded with them, shows what will be done, and does it.

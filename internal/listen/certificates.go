@@ -21,7 +21,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // The files of certificates that the server makes itself, in a directory of its own. CAFile is what browsers and curl

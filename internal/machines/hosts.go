@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // hostsWords are the words behind an address of a line of /etc/hosts; ok is false for another line.

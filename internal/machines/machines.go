@@ -15,8 +15,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/plaintext"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Most is how many machines one text may stand for.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager/state"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // connect tries to reach the API server until it answers, for as long as it takes.

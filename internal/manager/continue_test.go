@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	. "github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/state"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func refused() *event.Fault {

@@ -3,8 +3,8 @@ package manager
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager/state"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Scan looks at the state directory: what the command line made or works on appears by itself. records are those that

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	. "github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/managertest"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Each operation is told when it begins, and when it has ended, with who asked for it and how it ended.

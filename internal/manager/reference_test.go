@@ -1,10 +1,10 @@
 package manager_test
 
 import (
-	"github.com/eggo-k8s/eggo/internal/event"
 	. "github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/manager/state"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // phase is what the reference knows a cluster to be, apart from what goes on.

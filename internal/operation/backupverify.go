@@ -13,9 +13,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backup/scratch"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // VerifyBackup proves a backup: it decrypts it, compares all checksums, and has a scratch etcd on this host serve the

@@ -10,8 +10,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // head is a bundle by what it says of itself; nothing of it has been verified.

@@ -4,7 +4,7 @@ import (
 	"os"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // ReplaceConfig puts an edited copy in the place of a cluster's own deploy.yaml, which was before when the copy was

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A deploy of a simulated node: a request, the Deps, and a handle that has the event log and the end.

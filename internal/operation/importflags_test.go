@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A kubelet that somebody has given flags is not taken over without them: the deploy names them, and touches nothing.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A bundle of the version that an upgrade comes from lies elsewhere since it began: it is specified like the others,

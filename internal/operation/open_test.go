@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Who attaches to a run sees its records, stops it, and knows how it ended; so does who attaches afterwards.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // ofOriginal makes the simulated machines a cluster in the layout of the original eggo, which was imported. The control

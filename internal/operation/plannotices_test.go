@@ -3,7 +3,7 @@ package operation
 import (
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Of the notices of a dry run a plan has those of preflight's last step.

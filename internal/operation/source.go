@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // source is the deploy.yaml of an operation, and what is known of the cluster from it.

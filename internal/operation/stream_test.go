@@ -6,7 +6,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A log comes through a pipe: each record is given as it comes, and who stops waiting is not held up by a pipe that is

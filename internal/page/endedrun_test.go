@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/account"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // growing is the log of a run that other processes write; at is called before the record of a number is read.

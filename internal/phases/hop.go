@@ -6,8 +6,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // target is the manifest of the bundle that a node is served from; nil when there is none.

@@ -9,9 +9,9 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Import plans to take over a cluster that others have made, when its CAs and keys are in the state directory: the

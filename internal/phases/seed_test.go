@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // seeded has the lab's cluster begin with a snapshot.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/status"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func TestStatusSeesWhatIsWrong(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A cluster that kubeadm has made by hand is taken over in an order in which its API servers always understand its

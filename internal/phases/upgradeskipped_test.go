@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // skipping runs a plan that continues without nodes that fail.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // TestAVersionThatALinkStillLeadsToIsNotRemoved: what a service would be started from stays.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A worker that does not come up is left out on request; the cluster is made and checked without it, and the next run

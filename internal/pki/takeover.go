@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // CheckTakeOver says whether the authorities of a cluster that others have made and its service account key can be

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/document"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // bundleLine is a bundle and who signed it, as a line or in the status. The names of its fields do not change.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event/eventtest"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/run/event/eventtest"
 )
 
 // The verbs tell what is wrong on sixty nodes once, with the nodes beneath.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/document"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Lines writes JSON objects, one a line, the first with the version. Put does nothing after an error.

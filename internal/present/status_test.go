@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/document"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/status"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // tones are the texts of a document by what they mean.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2/validation"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // shape is our message for what huma says of the shape of a request, in English. What is not known is left in its

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // bastionDials is how many connections are opened through one bastion at the same time. Its sshd may take hundreds of

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // failed makes a fault of the class failed; again says whether another try is worthwhile.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	xknown "golang.org/x/crypto/ssh/knownhosts"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // unknownKey is returned from the callback under the policy Ask: the handshake is given up while a person thinks,

@@ -10,9 +10,9 @@ import (
 	"github.com/gofrs/flock"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A first contact whose known_hosts another process has locked says what it waits for, and can be cancelled.

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	xknown "golang.org/x/crypto/ssh/knownhosts"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Lines that cannot be parsed are skipped, and named once with their own numbers; all others count, whatever they are

@@ -14,8 +14,8 @@ import (
 	"github.com/gofrs/flock"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/shell"
 )
 

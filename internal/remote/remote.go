@@ -14,7 +14,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Target is a node and how to log in there.

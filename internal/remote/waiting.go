@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // errHelper ends a session whose connection is there and whose helper says nothing: it was stopped, or the node is out

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // What is left of a soak is counted down between two notices of it; what says nothing of an end stays as it is.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // What is wrong in the same way on sixty nodes is one cause, whatever was measured on each; nothing is lost.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // counting counts the nodes that a read-only verb has checked.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // The summary of a run that preflight refused has what was found, by cause: the log has it far above.

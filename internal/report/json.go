@@ -4,7 +4,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // JSON prints every record as a line of JSON, exactly as it stands in events.jsonl. It is safe for concurrent use.

@@ -141,7 +141,7 @@ func TestAUseOfTheProcessIsSeen(t *testing.T) {
 // The screens may import the requests, so these must not bring the engine and the phases with them.
 func TestRequestsImportValuesOnly(t *testing.T) {
 	const request = module + "internal/operation/request"
-	allowed := []string{"internal/config", "internal/bundle", "internal/event"}
+	allowed := []string{"internal/config", "internal/bundle", "internal/run/event"}
 	seen := false
 	for _, p := range packages(t) {
 		if p.ImportPath != request {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // History is how long the steps of earlier runs took, by kind: the same step of any machine.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A step that failed waits until somebody has decided; several wait in the order in which they failed, and the end of

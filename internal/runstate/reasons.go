@@ -1,6 +1,6 @@
 package runstate
 
-import "github.com/eggo-k8s/eggo/internal/event"
+import "github.com/eggo-k8s/eggo/internal/run/event"
 
 // CheckFailed is the code of a fault that says only how many findings there are.
 const CheckFailed = "preflight.failed"

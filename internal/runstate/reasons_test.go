@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // What made a run fail are the errors of the newest try of a check, and the faults of steps; warnings, what an earlier

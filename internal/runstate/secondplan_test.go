@@ -3,7 +3,7 @@ package runstate
 import (
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // TestARunWithASecondPlan: a run that failed reverts its changes by another plan. Its steps and its phase come after

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A node is silent when nothing at all comes from it: a step that prints nothing beside one that does is none, and how

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Rank orders hosts: trouble before work, work before rest.

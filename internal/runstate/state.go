@@ -8,7 +8,7 @@ package runstate
 import (
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Bounds of what is kept; of lines, changes and notices up to twice as many.

@@ -4,7 +4,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Row of a table of where the time went: all steps of the same title, or of the same phase.

@@ -3,7 +3,7 @@ package runstate
 import (
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // rateWindow is over how long the rate of a transfer is taken.

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/problem"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // How much of bodies is held at the same time: of all users and of one, and of requests without credentials, of all and

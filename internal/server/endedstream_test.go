@@ -21,8 +21,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/account"
 	"github.com/eggo-k8s/eggo/internal/account/routes"
 	"github.com/eggo-k8s/eggo/internal/database"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // taken holds what a client has received from a stream.

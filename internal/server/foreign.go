@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // defaultPort is that of SSH, of a machine that has no other one.

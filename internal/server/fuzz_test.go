@@ -23,7 +23,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	deploy "github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
@@ -31,6 +30,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/problem/problemtest"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // nowhere is a network in which no node answers. It implements operation.Dialer and operation.Connections.

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Requests that log in to the nodes while their sender waits: how many of one user, and of all, are answered at the

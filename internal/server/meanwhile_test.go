@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // meanwhile has something happen when a route asks about rights for the last time: what it has read is old by then.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/account"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // answered sends a request, and gives all of the answer that comes at once: a stream has no end.

@@ -17,13 +17,13 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/problem/problemtest"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // rights has users by the token that they send; each is something on every cluster, or on one.

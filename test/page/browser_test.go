@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/account/sso"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/test/page/browser"
 	"github.com/eggo-k8s/eggo/test/page/site"
 	"github.com/eggo-k8s/eggo/test/story"

@@ -7,8 +7,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/account"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/paging"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func listOf[F, T any](from []F, limit int, of func(F) T, key func(F) string) *body[paging.List[T]] {

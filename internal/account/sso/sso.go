@@ -20,8 +20,8 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/eggo-k8s/eggo/internal/account"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/problem"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // CallbackPath is where the provider sends browsers back to.

@@ -13,7 +13,7 @@ package addon
 import (
 	"strconv"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Bounds of what comes from outside.

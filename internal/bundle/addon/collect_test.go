@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/addon"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func TestCollect(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/addon"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // said is what a test wants to know of images: the normalised name, ? before a guess.

@@ -22,7 +22,7 @@ import (
 	"helm.sh/helm/v4/pkg/strvals"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/kubeapi"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // RenderOptions are what helm template would be told.

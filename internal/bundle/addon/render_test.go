@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/addon"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // site is the chart of the tests: two charts within it, one of them behind a condition, hooks, a test, a definition, a

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/kubeapi"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Review is what of an addon would fail on nodes without a network, or with the version of Kubernetes.

@@ -17,7 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/adopt"
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func must(t *testing.T, err error) {

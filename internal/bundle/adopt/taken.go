@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/deb"
 	"github.com/eggo-k8s/eggo/internal/bundle/rpm"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // startedPrograms are those that Eggo starts, or needs itself, from the bundle: never from a package.

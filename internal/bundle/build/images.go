@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/lock"
 	"github.com/eggo-k8s/eggo/internal/bundle/registry"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // registries is one client for all architectures, so that they see the same index.

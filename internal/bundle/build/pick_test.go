@@ -14,7 +14,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Members are picked from whatever upstream packs its programs in. testdata/etcd.7z holds etcd-v3/etcd, a program for

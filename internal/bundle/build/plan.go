@@ -23,7 +23,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/pack"
 	"github.com/eggo-k8s/eggo/internal/bundle/sbom"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func sumOf(data []byte) string { h := sha256.Sum256(data); return hex.EncodeToString(h[:]) }

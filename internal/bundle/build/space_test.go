@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // TestSpaceIsAReasonOfItsOwn: a full disk and a quota that is used up are told apart from what is not allowed.

@@ -21,7 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/pack"
 	"github.com/eggo-k8s/eggo/internal/bundle/sbom"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func number(n int) string { return strconv.Itoa(n) }

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Baseline is the set of packages that a target has before anything is installed.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // SourceEntry is one suite of one repository in a machine's apt sources, as sources.list(5) describes them.

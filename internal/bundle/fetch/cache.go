@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Blob is a file in the cache. SHA256 is lower-case hex, Size in bytes.

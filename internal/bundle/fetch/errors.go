@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func isFault(err error) bool { f := (*event.Fault)(nil); return errors.As(err, &f) }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Mirrors map where things are fetched from; names stay upstream's. From is a URL prefix (https://dl.k8s.io), mapped to

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // shelf serves blobs at /0, /1, …; nil is not there.

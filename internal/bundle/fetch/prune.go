@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // stalePartial is how long a download that was cut off is kept for another run, if PruneOptions do not say less.

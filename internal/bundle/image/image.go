@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // The members of the archive, in their order; blobs follow, sorted by name.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // build makes an archive of images that share a layer.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Source is an archive or directory of images that another tool wrote: docker save, podman save, skopeo

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Resolve finds an image by the name that pods give it, checks it like one from a registry, and remembers where its

@@ -21,7 +21,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Name of the file beside the bundles.

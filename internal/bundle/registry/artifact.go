@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Artifact finds the layer of that media type in something that is kept in a registry and is no image, such as a chart.

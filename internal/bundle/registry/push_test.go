@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // archive makes the images.tar of a bundle with the named images of a rig.

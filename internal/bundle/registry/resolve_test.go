@@ -13,7 +13,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/image"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // TestEverySpellingOfAName: whatever a pod writes, the same image is found, and the archive gets all the names that it

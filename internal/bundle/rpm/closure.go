@@ -8,7 +8,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Options of a closure.

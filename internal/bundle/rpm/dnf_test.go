@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // driver asks dnf's own resolver, with nothing installed, what it would install for each set of roots.

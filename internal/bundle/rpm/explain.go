@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Missing is a capability that nothing provides, and the way from a root to the package that requires it.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Bits of a dependency's flags, from rpm's rpmds.h.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Index holds the packages of several repositories for one architecture. Read all of them with Add, then ask Closure.

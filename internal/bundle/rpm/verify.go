@@ -13,7 +13,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Verify reads an rpm file to its end and says whether a key of the ring signed all of it: either header and payload,

@@ -14,7 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // StoreName is the file of a control host's signers, in its state directory, in the format of ssh-keygen(1). A person

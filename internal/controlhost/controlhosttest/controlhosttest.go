@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // User answers what is asked on a screen: each secret is Password, and every key is trusted.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // The log of a run is read when it has changed, also that of a run that was killed, which has no end.

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // While a run begins, a cancel ends its process. The end of the server does not.

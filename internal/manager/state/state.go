@@ -6,7 +6,7 @@ package state
 import (
 	"slices"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // State of a cluster.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // All 126 pairs of a state and an event: 19 lead somewhere, by the design; the others are refused and change nothing.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 func TestHowManyNodesAreDialledAtOnce(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // loopback are the addresses that a server of these tests does not log in to.

@@ -1,6 +1,6 @@
 package request
 
-import "github.com/eggo-k8s/eggo/internal/event"
+import "github.com/eggo-k8s/eggo/internal/run/event"
 
 // Continue takes over the options of a run that is continued, where the request does not say otherwise. What a board
 // decided about failures is not taken over: a board may not be there. Nor is it that a failure takes everything back:

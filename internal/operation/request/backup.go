@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Backup takes a backup of the cluster: of its files on the control host and of etcd.

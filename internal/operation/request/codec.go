@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 type envelope struct {

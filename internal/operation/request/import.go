@@ -3,7 +3,7 @@ package request
 import (
 	"net/netip"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // VerbImport takes over a cluster that others have made.

@@ -3,7 +3,7 @@ package request
 import (
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // The names of the fields in JSON are those of --output json and do not change.

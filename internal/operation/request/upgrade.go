@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // SoakTime is how long a control plane of a new minor runs as the old one, unless somebody says otherwise.

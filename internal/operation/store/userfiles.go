@@ -10,7 +10,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // What is written where the user says, beside the state directory.

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // askLimit bounds a question, as the resolver of a pod does.

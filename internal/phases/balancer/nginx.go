@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // server is an API server as the load balancer knows it.

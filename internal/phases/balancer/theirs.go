@@ -3,8 +3,8 @@ package balancer
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // TheirUnit starts nginx as the load balancer of the original eggo, in the place of the distribution's unit; theirConf

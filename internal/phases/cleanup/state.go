@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // forgetState removes the cluster's authorities and kubeconfig from the jump host: they open nothing any more. Logs of

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/transport"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // recorder keeps a dry run's requests from changing the cluster; nil when it is none.

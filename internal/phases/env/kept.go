@@ -3,7 +3,7 @@ package env
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Kept names a part of a cluster's files that must not be lost once a node depends on it.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // UpgradeName is the file in the cluster's directory that says which upgrade is under way. It ends with the cluster.

@@ -19,7 +19,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // SnapshotFile is what a snapshot of etcd says of itself: a bbolt database with the sha256 of its bytes behind it.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // What a node says of itself is bounded, in bytes: in all, and a line of it. A line of a firewall may be a long list,

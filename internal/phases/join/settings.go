@@ -15,9 +15,9 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // recordNamespace has the records of what Eggo gave the Nodes: a kubelet that is taken over cannot write there, and so

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Box is a bundle that is only its manifest.

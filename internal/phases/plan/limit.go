@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // limit keeps the plan's work to the hosts of the limit and the jump host.

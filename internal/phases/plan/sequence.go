@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Sequence is one plan of several, each of which begins when the one before it is done. What a later plan has gets its

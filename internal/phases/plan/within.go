@@ -2,7 +2,7 @@ package plan
 
 import (
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Within is the plan as one phase, for a run that has another plan already: no step or barrier of it has an ID that the

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // TestAPlanWithinAPhase: the same graph under other IDs, in one phase; the plan that it was made of stays as it is.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/kubeapi"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkAddonAPIs finds that manifests to apply use versions of the API that the bundle's Kubernetes does not serve: the

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkAddress: certificates and configurations have the address that deploy.yaml says.

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkAuthority compares a node's authorities with those of the state directory. Whoever has another cluster of the

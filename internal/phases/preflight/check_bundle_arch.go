@@ -1,7 +1,7 @@
 package preflight
 
 import (
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkBundleArch: deploy.yaml says for which architecture a bundle is.

@@ -1,7 +1,7 @@
 package preflight
 
 import (
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkBundleStaged is about a bundle that could not be unpacked, or is not whole.

@@ -1,7 +1,7 @@
 package preflight
 
 import (
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkBundleVersions: a cluster is of one version. What no machine needs may have another.

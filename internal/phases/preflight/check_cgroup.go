@@ -3,8 +3,8 @@ package preflight
 import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // cgroup1Refused is the minor since which the kubelet refuses cgroup v1 unless its configuration allows it.

@@ -3,7 +3,7 @@ package preflight
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkDNSChange tells that CoreDNS is changed to another kind, which only a deploy of all nodes does: both kinds have

@@ -2,7 +2,7 @@ package preflight
 
 import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkDNSProgram finds that the bundle has no CoreDNS to run as a service.

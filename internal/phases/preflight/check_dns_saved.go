@@ -3,7 +3,7 @@ package preflight
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkDNSSaved refuses a deploy.yaml with another kind of CoreDNS than the cluster's own. A change that was

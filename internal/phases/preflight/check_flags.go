@@ -2,7 +2,7 @@ package preflight
 
 import (
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkFlags compares the arguments that deploy.yaml has for components with the flags of the bundle's version.

@@ -3,7 +3,7 @@ package preflight
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkForgotten: whoever forgets the cluster's authorities has to forget all of its machines.

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/takeover"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkKubeletConfig refuses to take over a kubelet whose configuration somebody has changed on its node. The cluster's

@@ -4,8 +4,8 @@ import (
 	"cmp"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkLeaveGone is about a node that leaves and could not be inspected: while the cluster sees it alive it would

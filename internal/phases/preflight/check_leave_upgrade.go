@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkLeaveUpgrade is about control planes and members of etcd that leave while an upgrade is under way: only one that

@@ -8,8 +8,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkLost finds machines, and roles of machines, that the cluster has and deploy.yaml no longer names: to leave them

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkManifestURLs fetches the manifests that deploy.yaml names by URL, on this machine: the nodes need no way there,

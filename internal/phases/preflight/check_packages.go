@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkPackages finds that a bundle lacks what deploy.yaml lists for roles of machines that it serves.

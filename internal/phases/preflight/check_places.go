@@ -2,9 +2,9 @@ package preflight
 
 import (
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Whatever names a place on a node, a bundle or deploy.yaml, the place is held against one list (internal/nodepath)

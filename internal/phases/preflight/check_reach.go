@@ -8,8 +8,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkReach tries, from every node, the way to each control plane's SSH port, which is known to be open: a firewall or

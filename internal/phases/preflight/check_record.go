@@ -2,9 +2,9 @@ package preflight
 
 import (
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkRecord finds a record that says more than this program knows: what it does not know it could not revert. Whoever

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Progress is how many members of etcd a restore has touched, and how many of them have their new data.

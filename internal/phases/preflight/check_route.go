@@ -2,8 +2,8 @@ package preflight
 
 import (
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkRoute: without a route for the addresses of Services a packet for one never gets to the rules of kube-proxy.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/objects"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkRuntimeTurns says which nodes are changed to another container runtime, and what may stop that: what stops the

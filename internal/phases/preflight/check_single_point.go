@@ -3,7 +3,7 @@ package preflight
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkSinglePoint warns about several control planes whose endpoint is one of them.

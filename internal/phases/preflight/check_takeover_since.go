@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/takeover"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkTakeoverSince refuses to take over a cluster of kubeadm that was changed since it was imported, where

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkUndo is about a run that reverts what it did when it fails. By a node's record it can tell that only where

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkUndoObjects finds Nodes of the cluster that have the name of a node that is added: to remove the node again

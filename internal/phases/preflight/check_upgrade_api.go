@@ -3,7 +3,7 @@ package preflight
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkUpgradeAPI: what runs in the cluster has to be known before it is moved.

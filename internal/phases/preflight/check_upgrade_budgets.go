@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/objects"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkUpgradeBudgets finds, long before the node's turn, the disruption budgets that would block its drain: one that

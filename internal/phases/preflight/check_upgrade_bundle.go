@@ -3,7 +3,7 @@ package preflight
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkUpgradeBundle wants the bundles to be of the version that they are to bring, or bring back: a file may have been

@@ -7,10 +7,10 @@ import (
 	"strconv"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkUpgradeHops follows the versions, each of which is a patch or one minor above the one before, and makes of the

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/objects"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkUpgradeNodes wants every node to be Ready: a node that is not takes no pods of those that are drained, and

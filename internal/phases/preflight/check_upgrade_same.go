@@ -2,8 +2,8 @@ package preflight
 
 import (
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkUpgradeSame wants the kubelet of every node to have the version that the cluster's own bundles say it has.

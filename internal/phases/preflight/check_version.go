@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // checkVersion compares the bundle's Kubernetes with the versions that this program writes configurations for. A bundle

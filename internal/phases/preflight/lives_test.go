@@ -9,10 +9,10 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // members are those of etcd by letters: w is well, d is down, l is a learner; capitals leave.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Timeout bounds a step that may have to wait until the same component of every other node was restarted.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/rolling"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // A component is restarted on one node at a time; another component does not wait for it.

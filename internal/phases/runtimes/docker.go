@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // docker of the distribution's package, and cri-dockerd out of the bundle between it and the kubelet. dockerd is

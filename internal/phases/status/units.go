@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // UnitStates asks a machine what systemd knows of units: of each that is there a block of NAME=VALUE. Nothing is

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // corefile are the addresses that CoreDNS forwards the root zone to, none when they are those of resolv.conf, and the

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Since compares a cluster that kubeadm has made, as it is now, with what its import has made of it: between an import

@@ -11,9 +11,9 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/engine"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/drain"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // controller of pods: a ReplicaSet or a StatefulSet.

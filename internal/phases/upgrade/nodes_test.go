@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // What a turn publishes for all nodes is for its own node: when no turn needs it any more, what was there before is

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // soaking is a soak of an hour whose clock only the pauses move on.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
-	"github.com/eggo-k8s/eggo/internal/event"
 	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // State is what the events of a build come to: a pure reducer that every front end shows, in its own words. It is not

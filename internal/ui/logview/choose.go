@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Choose puts the choice n lines down, or up when negative, and keeps it in sight; without one it begins at the edge

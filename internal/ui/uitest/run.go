@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Start is when the runs of tests begin.

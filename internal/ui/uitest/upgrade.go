@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // part of a run: a step on each of some nodes, one after another; without nodes it is done on the control host.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/test/story"
 )
 

@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/control"
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
 

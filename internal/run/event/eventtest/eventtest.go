@@ -8,7 +8,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/eggo-k8s/eggo/internal/event"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Fault wants an error to be a fault with a code whose cause has a word. What it returns is never nil.

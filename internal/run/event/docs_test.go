@@ -7,7 +7,7 @@ import (
 )
 
 func TestTheDocumentNamesEveryTypeAndField(t *testing.T) {
-	text, err := os.ReadFile("../../docs/json-output.md")
+	text, err := os.ReadFile("../../../docs/json-output.md")
 	if err != nil {
 		t.Fatal(err)
 	}
