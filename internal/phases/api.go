@@ -1,7 +1,6 @@
 package phases
 
 import (
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
@@ -9,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/remove"
 	"github.com/eggo-k8s/eggo/internal/phases/status"
+	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
 
 // What callers need of the packages beneath.

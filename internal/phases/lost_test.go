@@ -11,8 +11,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
 
 func TestADeployYamlThatLacksWhatTheClusterHasIsRefused(t *testing.T) {

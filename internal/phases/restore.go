@@ -3,9 +3,9 @@ package phases
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
+	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
 
 // Restore plans to make the whole etcd cluster again from a snapshot that ReadSnapshot has verified. Every member's new

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/objects"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
+	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
 
 // Same plans the check that every node has the version of the cluster's own bundles; nothing else is done.

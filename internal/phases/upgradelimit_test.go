@@ -3,10 +3,10 @@ package phases_test
 import (
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
+	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
 
 // A worker that a limit leaves out may be ill: the soak is of the new control plane.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/engine"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
 
 // TestADriverThatHasStepsOfItsOwn: they wait for what the caller waits for, and the component waits for them; so a

@@ -3,7 +3,7 @@ package plan
 import (
 	"slices"
 
-	"github.com/eggo-k8s/eggo/internal/engine"
+	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
