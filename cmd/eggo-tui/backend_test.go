@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // A past run is as its log says it ended and when it began, whatever connections were made before and closed

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // Open gives the board of a run: its events as they come, the nodes' logs, and the handle of a run in progress. It

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // How long an install takes is learnt from deploys that made a cluster: not from one that failed, that found the work

@@ -13,9 +13,9 @@ import (
 	"syscall"
 
 	"github.com/eggo-k8s/eggo/internal/control"
-	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/runstate"
 )
 

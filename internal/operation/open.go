@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/control"
-	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // lookAgain is how often an attached run is looked at: who writes it is known to the kernel, which tells nobody.

@@ -5,8 +5,8 @@ import (
 	"io"
 	"iter"
 
-	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // Stream gives the records of an event log that comes from anywhere: a file, a pipe, a connection. Its end is that of

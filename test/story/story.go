@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/assets"
-	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // Recorded is the install that the demo plays.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"github.com/eggo-k8s/eggo/internal/journal"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // files are those of a cluster, or a copy of them for operations that change nothing.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // EndRuns ends the runs that a test leaves behind: each is a process of its own and outlives its terminal, and a test

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/journal"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // A run that a test has left behind is ended by the number in its lock; the holder of a lock that is another program is
