@@ -4,7 +4,7 @@ import (
 	"os/exec"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // Controller speaks to the process that does a run. Its methods take their time and are called in commands. To

@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // inProgress is a run whose process lives, with a question that was asked long ago and answered.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // ask tells of a failure and asks what becomes of it. What the other machines do meanwhile is told afterwards.

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // runView tells of a run line by line, from its event log alone, and takes what the person types meanwhile: it is the

@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // Clusters are those that a store knows of, by name. None is no error.

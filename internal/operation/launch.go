@@ -16,7 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // ErrDied is the end of a run whose process ended without a word; Result says what it was at.

@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // learnFrom is how many earlier runs Usual learns from.

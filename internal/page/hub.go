@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // hubs are the runs that somebody watches: each log is read and reduced once, and drawn once in each language, however

@@ -30,7 +30,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 //go:embed all:templates static

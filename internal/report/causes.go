@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // Cause is one thing that is wrong, with all that it was found on.

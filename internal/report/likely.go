@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // sign is what a machine says when something that happens often has happened. All parts of one of the lists stand in

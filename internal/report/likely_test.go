@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 func TestWhatLiesBehindAFailure(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 func pad(s string, w int) string { return s + strings.Repeat(" ", max(0, w-document.Width(s))) }

@@ -6,7 +6,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // Log is the log of a run, which is read to its end by now, and later on.

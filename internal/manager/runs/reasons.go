@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // mostReasons is how many reasons are kept of a run. On a thousand nodes the same may be wrong.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // asking is what is known of the newest run of a cluster's operation: its log is read on from where it was read last.

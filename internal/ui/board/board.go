@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )

@@ -15,7 +15,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui/board"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )

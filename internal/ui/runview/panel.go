@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui/board"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 	"github.com/eggo-k8s/eggo/internal/ui/uitest"

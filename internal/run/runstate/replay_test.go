@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/runstate"
 )
 
 // live is a front end that looks while the run goes on.
