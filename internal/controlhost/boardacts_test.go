@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
+	"github.com/eggo-k8s/eggo/internal/run/control"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 )

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/run/control"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )

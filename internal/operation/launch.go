@@ -12,8 +12,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/run/control"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/run/runstate"

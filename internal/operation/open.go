@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/run/control"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 )

@@ -12,8 +12,8 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/control"
 	"github.com/eggo-k8s/eggo/internal/paging"
+	"github.com/eggo-k8s/eggo/internal/run/control"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 )

@@ -24,7 +24,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/control"
+	"github.com/eggo-k8s/eggo/internal/run/control"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 )
