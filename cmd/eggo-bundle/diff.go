@@ -10,8 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/bundle/diff"
 	"github.com/eggo-k8s/eggo/internal/cli"
-	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/run/exitcode"
 )
 
 func newDiff(env *environment) *cobra.Command {

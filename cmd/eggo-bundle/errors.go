@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/cli"
-	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/exitcode"
 )
 
 // silent ends the program with a code when everything has been said.

@@ -13,11 +13,11 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/exitcode"
 )
 
 // version is set by the linker in releases; other builds take what the toolchain recorded.

@@ -6,11 +6,11 @@ import (
 	"context"
 	"os"
 
-	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/present"
+	"github.com/eggo-k8s/eggo/internal/run/exitcode"
 )
 
 func main() {

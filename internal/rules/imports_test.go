@@ -19,7 +19,7 @@ const module = "github.com/eggo-k8s/eggo/"
 var dependencies = map[string][]string{
 	"internal/run/event":    {},
 	"internal/i18n":         {"internal/run/event"},
-	"internal/exitcode":     {"internal/run/event"},
+	"internal/run/exitcode": {"internal/run/event"},
 	"internal/cli":          {"internal/run/event", "internal/document", "internal/i18n", "internal/spelling"},
 	"internal/run/engine":   {"internal/run/event"},
 	"internal/run/journal":  {"internal/run/event"},
@@ -64,8 +64,8 @@ var dependencies = map[string][]string{
 	"internal/backup": {"internal/run/event"},
 	"internal/operation": {"internal/backup", "internal/config", "internal/bundle", "internal/pki", "internal/phases",
 		"internal/run/engine", "internal/run/journal", "internal/run/control", "internal/remote",
-		"internal/run/runstate", "internal/redact", "internal/exitcode", "internal/run/event", "internal/nodepath",
-		"internal/scratch", "internal/shell"},
+		"internal/run/runstate", "internal/redact", "internal/run/exitcode", "internal/run/event",
+		"internal/nodepath", "internal/scratch", "internal/shell"},
 	// the server
 	"internal/access":  {"internal/run/event"},
 	"internal/manager": {"internal/run/event"},

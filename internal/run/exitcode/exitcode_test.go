@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/exitcode"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/exitcode"
 )
 
 // The numbers are an interface that scripts rely on, so they are spelled out here once more.
@@ -52,7 +52,7 @@ func TestErrorsMapThroughTheirFault(t *testing.T) {
 }
 
 func TestDocumentListsEveryCode(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/exit-codes.md")
+	doc, err := os.ReadFile("../../../docs/exit-codes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
