@@ -16,7 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/scratch"
+	"github.com/eggo-k8s/eggo/internal/run/scratch"
 )
 
 type pushFlags struct {

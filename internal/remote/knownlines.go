@@ -17,7 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	xknown "golang.org/x/crypto/ssh/knownhosts"
 
-	"github.com/eggo-k8s/eggo/internal/scratch"
+	"github.com/eggo-k8s/eggo/internal/run/scratch"
 )
 
 // knownDB is what known_hosts files say. A line that cannot be parsed (a key of SSH-1, a damaged hash, a marker or a

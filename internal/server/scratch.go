@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/scratch"
+	"github.com/eggo-k8s/eggo/internal/run/scratch"
 )
 
 // Prefixes of the directories that hold what a request sends as long as it takes to answer it: a cluster that is

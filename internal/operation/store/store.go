@@ -13,7 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/scratch"
+	"github.com/eggo-k8s/eggo/internal/run/scratch"
 )
 
 // ConfigName in a cluster's directory is its own deploy.yaml: that of the last run that passed preflight. That of a

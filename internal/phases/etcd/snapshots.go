@@ -18,7 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/scratch"
+	"github.com/eggo-k8s/eggo/internal/run/scratch"
 )
 
 // Snapshots saves etcd's data as files on the control host.
