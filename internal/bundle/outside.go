@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 )
 
 // Outside is a member that the manifest would place where no file may come from outside, or under a name that no file
@@ -16,8 +16,8 @@ type Outside struct {
 	Why    string `json:"why"`   // characters, not-listed, unit, ours
 }
 
-// Outside lists what the manifest would place outside the list of directories (internal/nodepath). Open gives the
-// manifest of such a bundle, so that it can be looked at; Verify, Stage and Extract refuse it.
+// Outside lists what the manifest would place outside the list of directories (internal/bundle/nodepath). Open gives
+// the manifest of such a bundle, so that it can be looked at; Verify, Stage and Extract refuse it.
 func (m *Manifest) Outside() []Outside {
 	var out []Outside
 	for _, e := range m.Members {

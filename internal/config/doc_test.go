@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 	"github.com/eggo-k8s/eggo/internal/i18n"
-	"github.com/eggo-k8s/eggo/internal/nodepath"
 )
 
 var update = flag.Bool("update", false, "write the tables of the document again")

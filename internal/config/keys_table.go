@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 )
 
 // Keys are all keys of deploy.yaml, in the order of the manual. After them come the shapes of what stands in lists.

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 )
 
 // packageSrc is where the bundles are, in the seed's layout.

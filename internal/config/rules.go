@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 )
 
 // rule is what the text of one field must be. Fields that travel to a node have a tight set of characters, so that no

@@ -13,7 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/deb"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
-	"github.com/eggo-k8s/eggo/internal/nodepath"
+	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 )
 
 func (p *parser) os(s *Spec, n *yaml.Node, key string) {

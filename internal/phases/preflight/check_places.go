@@ -7,9 +7,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Whatever names a place on a node, a bundle or deploy.yaml, the place is held against one list (internal/nodepath)
-// when it is loaded, again here, where both have been put together, and then on the node, where links may lead
-// elsewhere.
+// Whatever names a place on a node, a bundle or deploy.yaml, the place is held against one list
+// (internal/bundle/nodepath) when it is loaded, again here, where both have been put together, and then on the node,
+// where links may lead elsewhere.
 
 // checkPlaces finds files that a machine would get at places where none may come from outside.
 func checkPlaces() Check {
