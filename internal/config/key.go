@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/eggo-k8s/eggo/internal/schema"
+	"github.com/eggo-k8s/eggo/internal/bundle/schema"
 )
 
 // Kind is how the value of a key is typed and written.

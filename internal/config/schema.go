@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/eggo-k8s/eggo/internal/bundle/schema"
 	"github.com/eggo-k8s/eggo/internal/i18n"
-	"github.com/eggo-k8s/eggo/internal/schema"
 )
 
 // SchemaName is the file of the JSON Schema that lies beside a deploy.yaml.

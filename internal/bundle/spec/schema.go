@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/schema"
+	"github.com/eggo-k8s/eggo/internal/bundle/schema"
 )
 
 // Schema is the JSON Schema of a spec. What parses is right by it; it says which keys there are and what they may be,
