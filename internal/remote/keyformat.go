@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // foreignKey says what a file is that has no private key in a format that can be read, and how a private key is

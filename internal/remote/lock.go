@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // lockScript is evaluated in the agent itself, whose file descriptor 9 holds the lock: it is free the moment that the

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // sshd starts OpenSSH's server at a port of its own, for root with a key, and returns the way in.

@@ -20,8 +20,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // key makes a key pair; passphrase "" leaves it unencrypted.

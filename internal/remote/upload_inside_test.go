@@ -3,8 +3,8 @@ package remote
 import (
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // An upload whose script was killed says nothing: it is told with its status and tried again. One that says why is not.

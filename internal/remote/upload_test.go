@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 type memory struct{ *bytes.Reader }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 //go:embed files/qemu.sh

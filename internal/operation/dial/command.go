@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Command is the ssh command for a node of the cluster, with the cluster's known host keys and by its bastions. No

@@ -7,8 +7,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // original is a machine whose nginx is, or is not, the load balancer of the original eggo.

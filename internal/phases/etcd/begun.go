@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // Begun is the restore under way, as the control host keeps it until it is verified: the same command continues where

@@ -12,8 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // PlaceBinaries uploads what the node's roles need: what a service executes beside the version that runs, the rest

@@ -5,8 +5,8 @@ import (
 	_ "embed"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Account is one that a service of ours runs as, which is made when it is missing.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // VersionsDir has a directory of its own for each version of a binary. Its name comes from the content, so that two

@@ -3,7 +3,7 @@ package node
 import (
 	_ "embed"
 
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // Edited is a script that prints which files are not what their service was started with.

@@ -3,7 +3,7 @@ package node
 import (
 	"io"
 
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // Joined reads files one after the other.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // HookDir is where scripts of the operator's lie on a node while they are needed.

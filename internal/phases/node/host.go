@@ -8,7 +8,7 @@ import (
 	"context"
 	"net"
 
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // Host is the way to one node. internal/remote satisfies it. All methods are safe for concurrent use; commands of one

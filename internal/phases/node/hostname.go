@@ -3,8 +3,8 @@ package node
 import (
 	"context"
 
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // renameLib sets the name of the machine and the file that it has it from at boot; a file that was not there goes

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // joined reads files one after the other, as one file of their sizes' sum. One that is shorter than it says is an

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // firewallLib opens and closes rules of a machine's own firewall. A rule is the words of its record, so that what was

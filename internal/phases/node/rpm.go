@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // RPM is the shell prelude, after that of every change, of changes by rpm and dnf.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // Records reads what was recorded on the machine, in the order of the changes, kinds that this program does not know

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // Unit is how a unit of systemd is on a node. Every question of the phases whether one runs, starts at boot or was

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 const (

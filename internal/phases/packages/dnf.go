@@ -7,7 +7,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/rpm"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // dnf is the package manager of the rpm family: dnf, or yum where it goes by that name alone.

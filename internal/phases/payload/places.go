@@ -12,8 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // CheckLinks is CheckTargets for the links that a service's start may switch: since they were made somebody may have

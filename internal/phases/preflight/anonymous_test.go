@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // thisMachine runs scripts here.

@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/takeover"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // checkKubeletFlags refuses to take over a kubelet with flags that deploy.yaml does not have: our unit would start it

@@ -22,8 +22,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 	"github.com/eggo-k8s/eggo/internal/phases/systemd"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // The bounds of a status: what does not answer by then counts as not answering.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // Eggo runs eggo-tui on the stand's state directory and returns its exit code.

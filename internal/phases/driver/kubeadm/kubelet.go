@@ -12,9 +12,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/driver/start"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/shell"
 )
 
 // needs are the steps without which a static pod does not start on the node: its images, and the programs that make it

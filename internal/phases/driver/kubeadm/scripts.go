@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/shell"
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // split says which of the components of a node are services there, and which are pods.
