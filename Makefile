@@ -60,7 +60,7 @@ test-long: ## the tests that "make test" leaves out; with TURN=1/4 a quarter of 
 	run=$$(.ci/long $(TURN)) && go test -count=1 -vet=off $(if $(TURN),,-tags faults) -parallel $(PARALLEL) -timeout $(if $(TURN),30m,90m) $(ASIDE) -run "$$run" $(LONG)
 
 test-codes: ## whether "make test RACE=1" and then "make test-long" provoked every error code
-	EGGO_FAULTS_OF_ALL=$(FAULTS) go test -count=1 -vet=off -tags faults -run '^TestEveryCode' ./internal/i18n
+	EGGO_FAULTS_OF_ALL=$(FAULTS) go test -count=1 -vet=off -tags faults -run '^TestEveryCode' ./internal/output/i18n
 
 test-race: ## all tests, with the race detector but for the long ones; at last, whether they provoked every error code
 	$(MAKE) test RACE=1
@@ -80,7 +80,7 @@ lint: ## gofmt, vet, staticcheck, shellcheck, the workflows, and nothing of this
 
 fmt: ## format all Go files, and sort the sentences
 	@git ls-files -z '*.go' | xargs -0 gofmt -l -w
-	@go test ./internal/i18n -run TestTheDataFilesAreInOrder -count=1 -args -update
+	@go test ./internal/output/i18n -run TestTheDataFilesAreInOrder -count=1 -args -update
 
 e2e: build ## real clusters on real nodes on this machine (root; long the first time: the lab's upstream is built from source)
 	@.ci/e2e

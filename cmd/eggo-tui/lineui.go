@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/eggo-k8s/eggo/internal/controlhost"
-	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/lineui"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // lineTerminal is the terminal of this process, line by line.

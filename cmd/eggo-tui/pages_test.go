@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/cli/clitest"
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // reader is a user at a pipe, in a home directory of their own.
@@ -96,7 +96,7 @@ func TestHelpOfLangNamesNoDefaultLanguage(t *testing.T) {
 func TestPagesThatMessagesName(t *testing.T) {
 	t.Parallel()
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
-		text, err := os.ReadFile("../../internal/i18n/sentences/" + string(lang) + ".json")
+		text, err := os.ReadFile("../../internal/output/i18n/sentences/" + string(lang) + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}

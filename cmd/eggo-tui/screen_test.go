@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // Who sets EGGO_NO_MOTION sees no spinner; 0 is as if it were not set.

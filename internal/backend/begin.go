@@ -2,8 +2,8 @@ package backend
 
 import (
 	"github.com/eggo-k8s/eggo/internal/document"
-	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // Start is a run to be begun. Its request holds no secrets.

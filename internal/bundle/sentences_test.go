@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // TestEverySentence: each code that the room can report has its words in both languages, and each sentence that a verb

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 var update = flag.Bool("update", false, "write the tables of the document again")

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // Document is a deploy.yaml.md with its tables of keys as they are now: each stands between "<!-- keys: PATH -->" and

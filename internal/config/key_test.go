@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // A key is a row of the table, the field that it is read into, and its sentences: nothing else has to know it. This

@@ -9,7 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Problem is one thing that is wrong with a deploy.yaml, and where. Its sentence is that of Fault in internal/i18n.
+// Problem is one thing that is wrong with a deploy.yaml, and where. Its sentence is that of Fault in
+// internal/output/i18n.
 type Problem struct {
 	File     string
 	Line     int    // from 1
@@ -20,7 +21,7 @@ type Problem struct {
 	Args     map[string]string
 }
 
-// Fault is the problem as a usage fault, to be shown through internal/i18n.
+// Fault is the problem as a usage fault, to be shown through internal/output/i18n.
 func (p Problem) Fault() *event.Fault {
 	return &event.Fault{Code: p.Code, Class: event.ClassUsage, Args: p.Args}
 }

@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/schema"
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // SchemaName is the file of the JSON Schema that lies beside a deploy.yaml.

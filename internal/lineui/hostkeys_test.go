@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // Machines that show one and the same key are said to.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // Terminal is the line at whose other end a person is. What is nil is not there.

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 const (

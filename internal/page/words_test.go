@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // The templates say what the catalogs have, and the catalogs have nothing of the page that it does not say.

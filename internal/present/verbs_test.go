@@ -3,8 +3,8 @@ package present
 import (
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/i18n"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // What a run does has words of its own wherever a run is shown: as the title of its board, in lists, line by line.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/addon"
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 

@@ -8,7 +8,7 @@ const (
 	FieldContent = "content" // same version, other content: From and To are the first twelve digits of the sums
 )
 
-// Row of a table: one thing that moved. The words, kinds and fields are keys of internal/i18n: diff.word.…,
+// Row of a table: one thing that moved. The words, kinds and fields are keys of internal/output/i18n: diff.word.…,
 // diff.kind.…, diff.field.…; fields that are not there are shown as they are.
 type Row struct {
 	Word  Word

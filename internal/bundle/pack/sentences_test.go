@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // TestEverySentence: each fault of the room has its words in both languages.

@@ -95,7 +95,7 @@ var stop = regexp.MustCompile(`[.,;:](?: |$|\n)|[()。，；：（）“”、\n
 // Mentioned are the command lines of a program in the sentences of a language. A sentence may say more behind them.
 func Mentioned(t *testing.T, root *cobra.Command, lang string) []Line {
 	t.Helper()
-	text, err := os.ReadFile("../../internal/i18n/sentences/" + lang + ".json")
+	text, err := os.ReadFile("../../internal/output/i18n/sentences/" + lang + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ type Sink interface {
 	Emit(Record) error
 }
 
-// Msg is a sentence for the user, named by its key in internal/i18n; args are filled into {name} holes there.
+// Msg is a sentence for the user, named by its key in internal/output/i18n; args are filled into {name} holes there.
 // The engine and the phases speak only in Msg, so that the same event log reads in every language.
 type Msg struct {
 	Key  string            `json:"key"`

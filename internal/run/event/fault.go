@@ -21,8 +21,9 @@ const (
 )
 
 // Fault is an error that a person can act on: who (Node), what (Step), why (Code with Args, and Cause, the underlying
-// error's own words), and what to do next (the sentence "<Code>.next" of internal/i18n). Code is stable and the same in
-// every language; its sentence is the key "fault.<Code>" in internal/i18n and its advice "fault.<Code>.next".
+// error's own words), and what to do next (the sentence "<Code>.next" of internal/output/i18n). Code is stable and the
+// same in every language; its sentence is the key "fault.<Code>" in internal/output/i18n and its advice
+// "fault.<Code>.next".
 type Fault struct {
 	Code  string            `json:"code"`
 	Class Class             `json:"class"`
@@ -39,7 +40,7 @@ type Fault struct {
 // FullDisks is the argument of a fault that names the full file systems of its node.
 const FullDisks = "full"
 
-// Error is for logs and tests; front ends render the fault through internal/i18n.
+// Error is for logs and tests; front ends render the fault through internal/output/i18n.
 func (f *Fault) Error() string {
 	var b strings.Builder
 	for _, s := range []string{f.Node, f.Step, f.Code, f.Cause} {

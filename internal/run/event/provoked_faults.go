@@ -20,8 +20,8 @@ const Recording = true
 var known sync.Map // what this process has written down
 
 // Provoked appends a fault to a file of this process in the directory EGGO_FAULTS, with the place in the source that
-// made it, so that a test of internal/i18n can see that every code was provoked and reads well. What a test makes
-// itself is not provoked.
+// made it, so that a test of internal/output/i18n can see that every code was provoked and reads well. What a test
+// makes itself is not provoked.
 func Provoked(f *Fault) {
 	dir := os.Getenv("EGGO_FAULTS")
 	if dir == "" {

@@ -6,7 +6,7 @@ import (
 
 	"charm.land/bubbles/v2/table"
 
-	"github.com/eggo-k8s/eggo/internal/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 )

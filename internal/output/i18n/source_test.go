@@ -40,12 +40,12 @@ func readModule(t *testing.T) *source {
 				"M": {arg: 0, args: 1}, "T": {arg: 0, args: 1}, "NewFault": {arg: 1, under: "fault.", args: 3},
 			},
 			// the printer fills it in
-			filepath.Join("..", "..", "internal", "run", "event"): {"Calling": {arg: 0, args: 2,
+			filepath.Join("..", "..", "..", "internal", "run", "event"): {"Calling": {arg: 0, args: 2,
 				given: []string{"{command}"}}},
 		}}
 	s.sinks[""]["Advising"] = sink{arg: 1, under: "fault.", args: 3,
 		given: []string{"{command}", "{command2}", "{command3}"}}
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	for _, top := range []string{"cmd", "internal"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -156,7 +156,7 @@ func imported(file *ast.File, name string) string {
 			known = i.Name.Name
 		}
 		if known == name {
-			return filepath.Join("..", "..", filepath.FromSlash(inside))
+			return filepath.Join("..", "..", "..", filepath.FromSlash(inside))
 		}
 	}
 	return ""
@@ -459,7 +459,7 @@ func TestWordsOfKeysLeaveNothingOpen(t *testing.T) {
 func TestNobodyMixesMessages(t *testing.T) {
 	s := readModule(t)
 	for dir, files := range s.files {
-		if strings.HasSuffix(dir, "internal/run/event") || strings.HasSuffix(dir, "internal/i18n") {
+		if strings.HasSuffix(dir, "internal/run/event") || strings.HasSuffix(dir, "internal/output/i18n") {
 			continue
 		}
 		for _, f := range files {
