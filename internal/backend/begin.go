@@ -1,8 +1,8 @@
 package backend
 
 import (
-	"github.com/eggo-k8s/eggo/internal/document"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/output/document"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 

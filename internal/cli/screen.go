@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/eggo-k8s/eggo/internal/document"
+	"github.com/eggo-k8s/eggo/internal/output/document"
 )
 
 // Screen is how wide and in which colours text may be written. The zero value is a pipe or a file: lines stay whole and

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/document"
+	"github.com/eggo-k8s/eggo/internal/output/document"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )

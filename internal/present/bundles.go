@@ -3,7 +3,7 @@ package present
 import (
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/document"
+	"github.com/eggo-k8s/eggo/internal/output/document"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/document"
+	"github.com/eggo-k8s/eggo/internal/output/document"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/runstate"
