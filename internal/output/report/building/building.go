@@ -1,5 +1,5 @@
 // Package building reports a build of bundles: bars on a terminal, sentences in a log, JSON lines for programs. It may
-// import internal/bundle/build, whose news it reports, and what internal/report may.
+// import internal/bundle/build, whose news it reports, and what internal/output/report may.
 package building
 
 import (
@@ -11,7 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/report"
+	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
