@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/adopt"
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
-	"github.com/eggo-k8s/eggo/internal/cli"
+	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/output/report/building"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )

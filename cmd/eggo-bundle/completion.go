@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/assets"
-	"github.com/eggo-k8s/eggo/internal/cli"
+	"github.com/eggo-k8s/eggo/internal/output/cli"
 )
 
 // completions is what a shell completes after each flag and verb.

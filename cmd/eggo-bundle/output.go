@@ -16,7 +16,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/eggo-k8s/eggo/internal/cli"
+	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/output/report/building"
 	"github.com/eggo-k8s/eggo/internal/run/event"

@@ -4,7 +4,7 @@ import (
 	"io"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/cli/clitest"
+	"github.com/eggo-k8s/eggo/internal/output/cli/clitest"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 

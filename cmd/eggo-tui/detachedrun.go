@@ -9,8 +9,8 @@ import (
 	"syscall"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/cli"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/event"

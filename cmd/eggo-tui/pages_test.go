@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/cli/clitest"
+	"github.com/eggo-k8s/eggo/internal/output/cli/clitest"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
