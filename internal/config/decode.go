@@ -12,8 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/eggo-k8s/eggo/internal/output/spelling"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/spelling"
 )
 
 // val is a value of the file under its path.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/output/spelling"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/spelling"
 )
 
 //go:embed flags.txt

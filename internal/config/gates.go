@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/spelling"
+	"github.com/eggo-k8s/eggo/internal/output/spelling"
 )
 
 //go:embed gates.txt

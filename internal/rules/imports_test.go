@@ -21,7 +21,7 @@ var dependencies = map[string][]string{
 	"internal/output/i18n":  {"internal/run/event"},
 	"internal/run/exitcode": {"internal/run/event"},
 	"internal/output/cli": {"internal/run/event", "internal/output/document", "internal/output/i18n",
-		"internal/spelling"},
+		"internal/output/spelling"},
 	"internal/run/engine":      {"internal/run/event"},
 	"internal/run/journal":     {"internal/run/event"},
 	"internal/run/control":     {"internal/run/event"},
@@ -32,13 +32,13 @@ var dependencies = map[string][]string{
 	"internal/remote/shell":    {},
 	"internal/pki":             {"internal/run/event"},
 	"internal/bundle":          {"internal/run/event", "internal/bundle/nodepath", "internal/bundle/schema"},
-	"internal/spelling":        {},
+	"internal/output/spelling": {},
 	"internal/plaintext":       {},
 	"internal/bundle/nodepath": {},
 	"internal/bundle/schema":   {},
 	// i18n: the comments of the template, and what the keys mean
-	"internal/config": {"internal/bundle", "internal/plaintext", "internal/spelling", "internal/bundle/nodepath",
-		"internal/run/event", "internal/output/i18n", "internal/bundle/schema"},
+	"internal/config": {"internal/bundle", "internal/plaintext", "internal/output/spelling",
+		"internal/bundle/nodepath", "internal/run/event", "internal/output/i18n", "internal/bundle/schema"},
 	"internal/output/document": {"internal/run/event"},
 	"internal/backend": {"internal/draft", "internal/machines", "internal/config", "internal/output/document",
 		"internal/run/runstate", "internal/run/event", "internal/output/i18n"},
@@ -165,7 +165,7 @@ var within = map[string][]string{
 
 // more is what a package within a layer may import besides its layer.
 var more = map[string][]string{
-	"internal/manager/profile": {"internal/config", "internal/bundle", "internal/spelling"},
+	"internal/manager/profile": {"internal/config", "internal/bundle", "internal/output/spelling"},
 	"internal/manager/records": {"internal/database"},
 	"internal/manager/runs": {"internal/config", "internal/run/journal", "internal/operation",
 		"internal/operation/request", "internal/operation/store", "internal/pki", "internal/run/runstate"},

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/spelling"
+	"github.com/eggo-k8s/eggo/internal/output/spelling"
 )
 
 // settable are the keys of deploy.yaml that a request may set. A run reads files, and the environment, as root: none of

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/eggo-k8s/eggo/internal/output/spelling"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/spelling"
 )
 
 // UnknownFlag names a flag that a command does not have, and the one that was probably meant.
