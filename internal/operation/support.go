@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/redact"
+	"github.com/eggo-k8s/eggo/internal/output/redact"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 )

@@ -61,13 +61,14 @@ var dependencies = map[string][]string{
 		"internal/config", "internal/bundle", "internal/run/event", "internal/output/i18n"},
 	"internal/ui": {"internal/backend", "internal/draft", "internal/sketch", "internal/output/document",
 		"internal/run/runstate", "internal/run/event", "internal/output/i18n", "internal/machines",
-		"internal/output/report", "internal/config", "internal/bundle", "internal/plaintext", "internal/redact"},
+		"internal/output/report", "internal/config", "internal/bundle", "internal/plaintext",
+		"internal/output/redact"},
 	"internal/phases": {"internal/config", "internal/bundle", "internal/bundle/nodepath", "internal/pki", "assets",
 		"internal/run/engine", "internal/run/event", "internal/run/scratch", "internal/remote/shell"},
 	"internal/backup": {"internal/run/event"},
 	"internal/operation": {"internal/backup", "internal/config", "internal/bundle", "internal/pki", "internal/phases",
 		"internal/run/engine", "internal/run/journal", "internal/run/control", "internal/remote",
-		"internal/run/runstate", "internal/redact", "internal/run/exitcode", "internal/run/event",
+		"internal/run/runstate", "internal/output/redact", "internal/run/exitcode", "internal/run/event",
 		"internal/bundle/nodepath", "internal/run/scratch", "internal/remote/shell"},
 	// the server
 	"internal/access":  {"internal/run/event"},
@@ -84,12 +85,12 @@ var dependencies = map[string][]string{
 	"internal/listen":  {"internal/run/event", "internal/problem"},
 	"internal/account": {"internal/access", "internal/database", "internal/paging", "internal/problem",
 		"internal/run/event"},
-	"assets":           {},
-	"internal/rules":   {},
-	"internal/ptytest": {},
-	"internal/redact":  {},
-	"cmd":              nil, // anything: here all is wired together
-	"test":             nil, // anything: tests and their tools
+	"assets":                 {},
+	"internal/rules":         {},
+	"internal/ptytest":       {},
+	"internal/output/redact": {},
+	"cmd":                    nil, // anything: here all is wired together
+	"test":                   nil, // anything: tests and their tools
 }
 
 // within lists, for a package inside a layer, the packages of its layer that it may import. One that is not here may

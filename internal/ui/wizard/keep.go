@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/machines"
-	"github.com/eggo-k8s/eggo/internal/redact"
+	"github.com/eggo-k8s/eggo/internal/output/redact"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
