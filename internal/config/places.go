@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/text/width"
 
-	"github.com/eggo-k8s/eggo/internal/plaintext"
+	"github.com/eggo-k8s/eggo/internal/output/plaintext"
 )
 
 // place is where a byte of a file is.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/plaintext"
+	"github.com/eggo-k8s/eggo/internal/output/plaintext"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/plaintext"
+	"github.com/eggo-k8s/eggo/internal/output/plaintext"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/plaintext"
+	"github.com/eggo-k8s/eggo/internal/output/plaintext"
 )
 
 // Field is one line that is typed into. It knows its cells: the cursor is where the terminal's own has to be, so that
