@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/machines"
+	"github.com/eggo-k8s/eggo/internal/config/machines"
 )
 
 // The password of a bastion is asked for in deploy.yaml, whichever way the bastion is written; the others stay.
