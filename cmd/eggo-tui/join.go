@@ -15,9 +15,9 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
-	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )

@@ -9,9 +9,9 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/controlhost/builds"
-	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/lineui"
 	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/draft"
+	"github.com/eggo-k8s/eggo/internal/config/draft"
 )
 
 // smallBundle writes a bundle with one program.

@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/draft"
+	"github.com/eggo-k8s/eggo/internal/config/draft"
 )
 
 // wizard is the wizard line by line: the same draft, the same rules, numbered choices; nothing is drawn over.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
-	"github.com/eggo-k8s/eggo/internal/draft"
 	"github.com/eggo-k8s/eggo/internal/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/problem"

@@ -6,8 +6,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
-	"github.com/eggo-k8s/eggo/internal/draft"
 )
 
 // lookup is a text of machines whose host names are being looked up.

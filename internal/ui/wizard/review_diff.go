@@ -1,7 +1,7 @@
 package wizard
 
 import (
-	"github.com/eggo-k8s/eggo/internal/draft"
+	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"

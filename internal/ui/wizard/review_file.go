@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/draft"
+	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )

@@ -9,7 +9,7 @@ import (
 // know, as in the manual.
 func TestADeployYamlIsNoList(t *testing.T) {
 	t.Parallel()
-	manual, err := os.ReadFile("../config/testdata/manual.yaml")
+	manual, err := os.ReadFile("../testdata/manual.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
