@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/backup"
 	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
-	"github.com/eggo-k8s/eggo/internal/pki"
+	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
+	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
-	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
 var (

@@ -30,7 +30,7 @@ var dependencies = map[string][]string{
 	"internal/remote":           {"internal/run/event", "internal/run/scratch", "internal/remote/shell"},
 	"internal/run/scratch":      {},
 	"internal/remote/shell":     {},
-	"internal/pki":              {"internal/run/event"},
+	"internal/phases/pki":       {"internal/run/event"},
 	"internal/bundle":           {"internal/run/event", "internal/bundle/nodepath", "internal/bundle/schema"},
 	"internal/output/spelling":  {},
 	"internal/output/plaintext": {},
@@ -64,11 +64,11 @@ var dependencies = map[string][]string{
 		"internal/run/runstate", "internal/run/event", "internal/output/i18n", "internal/config/machines",
 		"internal/output/report", "internal/config", "internal/bundle", "internal/output/plaintext",
 		"internal/output/redact"},
-	"internal/phases": {"internal/config", "internal/bundle", "internal/bundle/nodepath", "internal/pki", "assets",
-		"internal/run/engine", "internal/run/event", "internal/run/scratch", "internal/remote/shell"},
+	"internal/phases": {"internal/config", "internal/bundle", "internal/bundle/nodepath", "internal/phases/pki",
+		"assets", "internal/run/engine", "internal/run/event", "internal/run/scratch", "internal/remote/shell"},
 	"internal/backup": {"internal/run/event"},
-	"internal/operation": {"internal/backup", "internal/config", "internal/bundle", "internal/pki", "internal/phases",
-		"internal/run/engine", "internal/run/journal", "internal/run/control", "internal/remote",
+	"internal/operation": {"internal/backup", "internal/config", "internal/bundle", "internal/phases/pki",
+		"internal/phases", "internal/run/engine", "internal/run/journal", "internal/run/control", "internal/remote",
 		"internal/run/runstate", "internal/output/redact", "internal/run/exitcode", "internal/run/event",
 		"internal/bundle/nodepath", "internal/run/scratch", "internal/remote/shell"},
 	// the server
@@ -76,7 +76,7 @@ var dependencies = map[string][]string{
 	"internal/manager": {"internal/run/event"},
 	"internal/paging":  {},
 	"internal/server": {"internal/access", "internal/problem", "internal/paging", "internal/manager",
-		"internal/operation", "internal/pki", "internal/run/event", "internal/run/scratch"},
+		"internal/operation", "internal/phases/pki", "internal/run/event", "internal/run/scratch"},
 	// a client of the API in its process; logs are reduced and said as on a terminal
 	"internal/page": {"internal/access", "internal/account", "internal/backend", "internal/bundle", "internal/config",
 		"internal/config/draft", "internal/config/machines", "internal/manager", "internal/paging",
@@ -98,6 +98,7 @@ var dependencies = map[string][]string{
 // import all of them; a new one beneath internal/phases has to be added, which is the moment to think about where it
 // stands.
 var within = map[string][]string{
+	"internal/phases/pki":      {},
 	"internal/phases/node":     {},
 	"internal/phases/env":      {"internal/phases/node"},
 	"internal/phases/facts":    {"internal/phases/node"},
@@ -170,8 +171,8 @@ var more = map[string][]string{
 	"internal/manager/profile": {"internal/config", "internal/bundle", "internal/output/spelling"},
 	"internal/manager/records": {"internal/database"},
 	"internal/manager/runs": {"internal/config", "internal/run/journal", "internal/operation",
-		"internal/operation/request", "internal/operation/store", "internal/pki", "internal/run/runstate"},
-	"internal/manager/upkeep":         {"internal/operation/request", "internal/pki"},
+		"internal/operation/request", "internal/operation/store", "internal/phases/pki", "internal/run/runstate"},
+	"internal/manager/upkeep":         {"internal/operation/request", "internal/phases/pki"},
 	"internal/backend":                {"internal/operation/request"},
 	"internal/bundle/build":           {"assets"}, // the default spec's keyring
 	"internal/lineui":                 {"internal/operation/request"},

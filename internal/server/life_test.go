@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/pki"
+	"github.com/eggo-k8s/eggo/internal/phases/pki"
 )
 
 const backupName = "one_20260102T030405Z_v1.34.2.tar.zst.age"

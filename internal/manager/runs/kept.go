@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/pki"
+	"github.com/eggo-k8s/eggo/internal/phases/pki"
 )
 
 // kept is what the files of clusters, or of runs, said when they were read last. They are read again when they are

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation/store"
-	"github.com/eggo-k8s/eggo/internal/pki"
+	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/pki"
+	"github.com/eggo-k8s/eggo/internal/phases/pki"
 )
 
 // What the schedule of renewals goes by: the first end among the certificates that a renewal makes last longer, and

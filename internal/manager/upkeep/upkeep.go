@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/manager/state"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/pki"
+	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 

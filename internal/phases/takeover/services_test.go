@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/pki"
+	"github.com/eggo-k8s/eggo/internal/phases/pki"
 )
 
 const morePlugins = ",LimitRanger,ServiceAccount,DefaultStorageClass,ResourceQuota"

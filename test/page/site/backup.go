@@ -12,7 +12,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/backup"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
-	"github.com/eggo-k8s/eggo/internal/pki"
+	"github.com/eggo-k8s/eggo/internal/phases/pki"
 )
 
 // Backup has a backup of a cluster, and gives its name and the private key that decrypts it.

@@ -24,8 +24,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
+	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/phases/rolling"
-	"github.com/eggo-k8s/eggo/internal/pki"
 )
 
 // made is the driver of a run that knows its nodes and certificates, for a deploy.yaml with more keys.
