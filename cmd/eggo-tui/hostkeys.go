@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/eggo-k8s/eggo/internal/backend"
-	"github.com/eggo-k8s/eggo/internal/controlhost"
 	"github.com/eggo-k8s/eggo/internal/lineui"
+	"github.com/eggo-k8s/eggo/internal/operation/host"
 )
 
 // keysAtTerminal asks about keys at the terminal of a command line.

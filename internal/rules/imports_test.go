@@ -57,7 +57,7 @@ var dependencies = map[string][]string{
 		"internal/bundle", "internal/output/report", "internal/remote/shell", "internal/run/event",
 		"internal/output/i18n"},
 	// what backend and draft want of the machine, over all that operation has
-	"internal/controlhost": {"internal/backend", "internal/config/draft", "internal/output/document",
+	"internal/operation/host": {"internal/backend", "internal/config/draft", "internal/output/document",
 		"internal/present", "internal/operation", "internal/phases", "internal/run/journal", "internal/remote",
 		"internal/run/runstate", "internal/config", "internal/bundle", "internal/run/event", "internal/output/i18n"},
 	"internal/ui": {"internal/backend", "internal/config/draft", "internal/sketch", "internal/output/document",
@@ -179,7 +179,7 @@ var more = map[string][]string{
 	"internal/ui/pages":               {"internal/operation/request"},
 	"internal/output/report/building": {"internal/bundle/build"},
 	// what can be built, and how far it is
-	"internal/controlhost/builds": {"assets", "internal/output/report", "internal/output/report/building"},
+	"internal/operation/host/builds": {"assets", "internal/output/report", "internal/output/report/building"},
 }
 
 // only names packages of other modules that one layer alone, or one package of a layer, may import.
