@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/plaintext"
 	"github.com/eggo-k8s/eggo/internal/run/event"

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 )
 
 // wizard is the wizard line by line: the same draft, the same rules, numbered choices; nothing is drawn over.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/backend"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 )
 
 // A known_hosts file is compared by address, port and type; a key that it calls revoked differs.

@@ -7,7 +7,7 @@ import (
 
 	"charm.land/bubbles/v2/viewport"
 
-	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 )
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 

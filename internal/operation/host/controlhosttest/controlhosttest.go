@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/eggo-k8s/eggo/internal/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
