@@ -7,9 +7,9 @@ import (
 	"os"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/present"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/present"
 	"github.com/eggo-k8s/eggo/internal/run/exitcode"
 )
 
