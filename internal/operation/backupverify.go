@@ -10,9 +10,9 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/eggo-k8s/eggo/internal/backup/scratch"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/backup/scratch"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/run/event"

@@ -68,8 +68,8 @@ var dependencies = map[string][]string{
 		"internal/output/plaintext", "internal/output/redact"},
 	"internal/phases": {"internal/config", "internal/bundle", "internal/bundle/nodepath", "internal/phases/pki",
 		"assets", "internal/run/engine", "internal/run/event", "internal/run/scratch", "internal/remote/shell"},
-	"internal/backup": {"internal/run/event"},
-	"internal/operation": {"internal/backup", "internal/config", "internal/bundle", "internal/phases/pki",
+	"internal/operation/backup": {"internal/run/event"},
+	"internal/operation": {"internal/operation/backup", "internal/config", "internal/bundle", "internal/phases/pki",
 		"internal/phases", "internal/run/engine", "internal/run/journal", "internal/run/control", "internal/remote",
 		"internal/run/runstate", "internal/output/redact", "internal/run/exitcode", "internal/run/event",
 		"internal/bundle/nodepath", "internal/run/scratch", "internal/remote/shell"},
@@ -192,7 +192,7 @@ var only = map[string][]string{
 	"github.com/skeema/knownhosts":   {"internal/remote"},
 	"k8s.io/":                        {"internal/phases"},
 	"helm.sh/":                       {"internal/bundle/addon"},
-	"go.etcd.io/":                    {"internal/phases", "internal/backup"}, // and a scratch etcd of this host
+	"go.etcd.io/":                    {"internal/phases", "internal/operation/backup"}, // and a scratch etcd of this host
 	"github.com/google/go-container": {"internal/bundle"},
 	"github.com/sassoftware/":        {"internal/bundle/rpm"},
 	"github.com/spf13/":              {"cmd", "internal/output/cli"},
