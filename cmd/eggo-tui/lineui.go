@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/eggo-k8s/eggo/internal/lineui"
 	"github.com/eggo-k8s/eggo/internal/operation/host"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/ui/lineui"
 )
 
 // lineTerminal is the terminal of this process, line by line.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/lineui/lineuitest"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/ptytest"
+	"github.com/eggo-k8s/eggo/internal/ui/lineui/lineuitest"
 )
 
 func says(t *testing.T, text string, words ...string) {

@@ -17,11 +17,11 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
-	"github.com/eggo-k8s/eggo/internal/lineui/lineuitest"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/ui/lineui/lineuitest"
 )
 
 // files are the machine of a dialogue: what was kept and written there, and the runs that were begun.
