@@ -6,7 +6,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/sketch"
+	"github.com/eggo-k8s/eggo/internal/ui/sketch"
 )
 
 // sketch prints what an install makes: the groups of nodes, then what is known of the cluster.

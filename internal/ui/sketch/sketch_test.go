@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
-	"github.com/eggo-k8s/eggo/internal/sketch"
+	"github.com/eggo-k8s/eggo/internal/ui/sketch"
 )
 
 const mib = 1 << 20
