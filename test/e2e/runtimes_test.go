@@ -181,10 +181,9 @@ func TestContainerdOne(t *testing.T) {
 	})
 }
 
-// TestContainerdTwo: containerd 2 as programs out of the bundle, with a unit of ours and a configuration of version 3.
-func TestContainerdTwo(t *testing.T) {
-	full(t)
-	s := newLab(t, 1)
+// containerdTwo packs containerd 2 as programs in place of the distribution's package.
+func containerdTwo(t *testing.T, s *stand.Stand) {
+	t.Helper()
 	example(t, s, "containerd-2.yaml", func(doc map[string]any) {
 		p := doc["packages"].(map[string]any)
 		var rest []any
@@ -195,6 +194,13 @@ func TestContainerdTwo(t *testing.T) {
 		}
 		p["install"] = rest
 	})
+}
+
+// TestContainerdTwo: containerd 2 as programs out of the bundle, with a unit of ours and a configuration of version 3.
+func TestContainerdTwo(t *testing.T) {
+	full(t)
+	s := newLab(t, 1)
+	containerdTwo(t, s)
 	address, asked := plainRegistry(t, s)
 	base, err := s.Deploy("root.yaml", "ctr2", []stand.Node{{Name: "n1", Roles: "mne"}})
 	must(t, "deploy.yaml", err)

@@ -15,8 +15,8 @@ import (
 )
 
 // TestServerBackups: the server takes a backup by its schedule, and others when it is asked; a snapshot is restored;
-// then the machine is lost, and the cluster is restored onto a new one, with the workload and the Secrets of before.
-// All by REST.
+// etcd verifies a backup only out of a bundle that is signed; then the machine is lost, and the cluster is restored onto
+// a new one, with the workload and the Secrets of before. All by REST.
 func TestServerBackups(t *testing.T) {
 	full(t)
 	s, ctx := newLab(t, 2), t.Context()
@@ -76,10 +76,25 @@ func TestServerBackups(t *testing.T) {
 	other, err := age.GenerateX25519Identity()
 	must(t, "another key", err)
 	v.refused("POST", path+"/verify", map[string]any{"identity": other.String()}, 422, "backup.wrong-key")
-	var proven struct{ Etcd bool }
-	v.call("POST", path+"/verify", map[string]any{"identity": key.String()}, 200, &proven)
+	var proven struct {
+		Etcd bool
+		Why  struct{ Code string }
+	}
+	verify := func() {
+		t.Helper()
+		proven.Etcd, proven.Why.Code = false, ""
+		v.call("POST", path+"/verify", map[string]any{"identity": key.String()}, 200, &proven)
+	}
+	verify()
+	if proven.Etcd || proven.Why.Code != "backup.no-signed-etcd" {
+		t.Errorf("an etcd of an unsigned bundle: %v", proven)
+	}
+	site := newSigner(t, "site")
+	site.sign(t, s.Bundle)
+	try(t, s, 0, "signers", "add", site.list)
+	verify()
 	if !proven.Etcd {
-		t.Error("no etcd served the backup")
+		t.Errorf("no etcd served the backup: %v", proven)
 	}
 
 	s.Say("== the machine is lost")
@@ -88,7 +103,7 @@ func TestServerBackups(t *testing.T) {
 	known, err := os.ReadFile(s.Lab.KnownHosts())
 	must(t, "known hosts", err)
 	v.call("POST", path+"/restore", map[string]any{"identity": key.String(), "known_hosts": string(known),
-		"nodes": []any{v.node("n2", all...)}, "allow_unsigned": true}, 202, nil)
+		"nodes": []any{v.node("n2", all...)}}, 202, nil)
 	v.rests("saved", 20*time.Minute)
 	s.Admin = "n2"
 	if out := kubectl("get", "secret", "first", "-o", "jsonpath={.data.x}"); out != "a2VwdA==" {

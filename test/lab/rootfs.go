@@ -35,6 +35,13 @@ const (
 	rpmPackages = "dnf,rpm"
 	// vmPackages give a node a kernel of its own, as a server has it. nftables goes again: see vm.sh.
 	vmPackages = "initramfs-tools,udev,apparmor,nftables,linux-image-cloud-"
+	// vmExtras are in /usr/lib/lab/packages of a virtual machine with what they need, and not installed: for scenarios
+	// about the kernel's side of them.
+	vmExtras = "nfs-common nfs-kernel-server chrony"
+	// extrasHook has the archive's packages fetched there.
+	extrasHook = `mkdir -p "$1"/usr/lib/lab/packages; rm -f "$1"/var/cache/apt/archives/*.deb; ` +
+		`env APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get -q -y --no-install-recommends --download-only install ` + vmExtras +
+		` && mv "$1"/var/cache/apt/archives/*.deb "$1"/usr/lib/lab/packages/`
 	// unwantedDocs keeps manuals and translations out of the nodes' disks.
 	unwantedDocs = "/usr/share/doc/* /usr/share/man/* /usr/share/locale/*"
 )
@@ -127,7 +134,7 @@ func (r rootfs) recipe() string {
 		parts = append(parts, foreignScript)
 	}
 	if r.disk.VM != "" {
-		parts = append(parts, vmPackages, vmScript, initramfsScript)
+		parts = append(parts, vmPackages, vmScript, initramfsScript, extrasHook)
 	}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:6])
@@ -271,7 +278,7 @@ func (r rootfs) arguments(tree string, options ...string) []string {
 	args := []string{"--variant=minbase", "--mode=root", "--format=directory", "--architectures=" + r.arch,
 		`--aptopt=Acquire::Languages "none"`, "--include=" + packages}
 	if r.disk.VM != "" {
-		args = append(args, "--essential-hook="+initramfsScript)
+		args = append(args, "--essential-hook="+initramfsScript, "--customize-hook="+extrasHook)
 	}
 	for glob := range strings.FieldsSeq(unwantedDocs) {
 		args = append(args, "--dpkgopt=path-exclude="+glob)

@@ -3,8 +3,11 @@ package lab
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,11 +40,29 @@ func (k inVM) prepare(ctx context.Context, node string) error {
 	if err := l.install(ctx, missingOf(vmPrograms(l.Disk(node).VM))); err != nil {
 		return err
 	}
+	if err := l.secondDisk(node); err != nil {
+		return err
+	}
 	keys, err := l.visit(ctx, node, newSeed(), takeKernel)
 	if err != nil {
 		return err
 	}
 	return l.recordHostKeys(node, keys)
+}
+
+// secondDisk gives a virtual machine an empty disk beside the one that it boots from: /dev/vdb.
+func (l *Lab) secondDisk(node string) error {
+	f, err := os.OpenFile(l.file(node, "second.img"), os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(int64(l.diskGiB)<<30), f.Close())
+}
+
+// KernelOptions has a virtual machine boot with further options of its kernel from the next start of its qemu on, which
+// a reboot from inside is not.
+func (l *Lab) KernelOptions(node, options string) error {
+	return os.WriteFile(l.file(node, "kernel-options"), []byte(options+"\n"), 0o644)
 }
 
 func (k inVM) supervision(ctx context.Context, node string) (supervision, error) {
@@ -53,6 +74,9 @@ func (k inVM) supervision(ctx context.Context, node string) (supervision, error)
 	v := vmOf{Node: l.name + "-" + node, Arch: l.Disk(node).VM, Dir: l.nodeDir(node), Port: l.netns(node),
 		MAC: l.subnet.mac(n), MemoryMiB: l.memory, Address: l.subnet.Node(n), Gateway: l.subnet.Gateway(),
 		Hostname: node}
+	if v.Options, err = readText(l.file(node, "kernel-options")); err != nil {
+		return supervision{}, err
+	}
 	if v.KVM, err = l.kvm(ctx, v.Arch, filepath.Join(v.Dir, "vmlinuz")); err != nil {
 		return supervision{}, err
 	}
@@ -67,9 +91,9 @@ func (k inVM) supervision(ctx context.Context, node string) (supervision, error)
 
 // vmOf is a virtual machine as qemu is given it.
 type vmOf struct {
-	Node, Arch, Dir, Port, MAC, Address, Gateway, Hostname string
-	MemoryMiB                                              int
-	KVM                                                    bool
+	Node, Arch, Dir, Port, MAC, Address, Gateway, Hostname, Options string
+	MemoryMiB                                                       int
+	KVM                                                             bool
 }
 
 // qemuMachine is a machine of an architecture, without its devices. An emulated one has no features that cost time and
@@ -101,18 +125,22 @@ func kernelOptions(arch string, kvm bool) string {
 
 // command is the command line of qemu, which runs in the node's directory.
 func (v vmOf) command() []string {
-	kernel := fmt.Sprintf("root=/dev/vda rootflags=noatime,discard rw %s net.ifnames=0 "+
-		"ip=%s::%s:255.255.255.0:%s:eth0:none", kernelOptions(v.Arch, v.KVM), v.Address, v.Gateway, v.Hostname)
-	return append(qemuMachine(v.Arch, v.KVM),
+	kernel := strings.TrimSpace(fmt.Sprintf("root=/dev/vda rootflags=noatime,discard rw %s net.ifnames=0 "+
+		"ip=%s::%s:255.255.255.0:%s:eth0:none %s", kernelOptions(v.Arch, v.KVM), v.Address, v.Gateway, v.Hostname,
+		v.Options))
+	port := "ifname=" + v.Port + ",script=" + filepath.Join(v.Dir, "port.sh") + ",downscript=no"
+	disk := func(id string) []string {
+		return []string{"-drive", "file=" + filepath.Join(v.Dir, id+".img") +
+			",if=none,id=" + id + ",format=raw,cache=writeback,discard=unmap", "-device", "virtio-blk-pci,drive=" + id}
+	}
+	return slices.Concat(qemuMachine(v.Arch, v.KVM), []string{
 		"-name", v.Node, "-smp", fmt.Sprint(vmCPUs), "-m", fmt.Sprint(v.MemoryMiB),
 		"-chardev", "file,id=console,path=console.log,append=on", "-serial", "chardev:console",
 		"-qmp", "unix:qmp,server=on,wait=off",
 		"-kernel", "vmlinuz", "-initrd", "initrd", "-append", kernel,
-		"-drive", "file="+filepath.Join(v.Dir, "disk.img")+",if=none,id=disk,format=raw,cache=writeback,discard=unmap",
-		"-device", "virtio-blk-pci,drive=disk",
-		"-netdev", "tap,id="+cableID+",ifname="+v.Port+",script="+filepath.Join(v.Dir, "port.sh")+",downscript=no",
-		"-device", "virtio-net-pci,netdev="+cableID+",romfile=,mac="+v.MAC,
-		"-device", "virtio-rng-pci", "-rtc", "base=utc,clock=host")
+		"-netdev", "tap,id=" + cableID + "," + port,
+		"-device", "virtio-net-pci,netdev=" + cableID + ",romfile=,mac=" + v.MAC,
+		"-device", "virtio-rng-pci", "-rtc", "base=utc,clock=host"}, disk("disk"), disk("second"))
 }
 
 // cableID is qemu's name of the node's link.
