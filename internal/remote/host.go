@@ -24,15 +24,16 @@ type Host struct {
 
 	run, up place // of the session for scripts, and of the one for uploads
 
-	dialing chan struct{} // holds one: who connects
-	mu      sync.Mutex
-	link    *link
-	closed  bool
-	single  bool        // the node allows one session only; uploads go through it too
-	holder  string      // of the node's lock, "" if not held
-	locked  *session    // that holds it
-	gone    atomic.Bool // reconnecting was given up
-	purse   purse
+	dialing   chan struct{} // holds one: who connects
+	mu        sync.Mutex
+	link      *link
+	closed    bool
+	single    bool        // the node allows one session only; uploads go through it too
+	explained bool        // what limits uploads was said
+	holder    string      // of the node's lock, "" if not held
+	locked    *session    // that holds it
+	gone      atomic.Bool // reconnecting was given up
+	purse     purse
 }
 
 // place holds a session that is opened when it is needed.

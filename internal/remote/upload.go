@@ -32,8 +32,9 @@ var hashLib string
 //go:embed inspect.sh
 var inspectScript string
 
-// writeScript takes the rest of the file over its standard input, alone under the lock. The hash is of what is written,
-// in the pass that writes it; the size is of what is in the file then, so a write that failed is noticed.
+// writeScript takes the rest of the file over its standard input, alone under the lock. Size and hash are of what is in
+// the file then, so a write that failed is noticed. It prints "done BUSY CPUS": how many hundredths of a processor were
+// busy on the node while the file came, and how many processors it has; "done" where that is unknown.
 //
 //go:embed write.sh
 var writeScript string
@@ -48,7 +49,7 @@ type transfer struct {
 	last time.Time
 }
 
-// Upload writes a file on the node: beside its place, hashed in the pass that writes it, renamed when the sum is right.
+// Upload writes a file on the node: beside its place, renamed when the sum is right.
 // It does nothing when the file is there, and goes on where an earlier try broke. It reports whether the node was
 // changed.
 func (h *Host) Upload(ctx context.Context, up shell.Upload) (changed bool, err error) {
@@ -193,7 +194,8 @@ func (t *transfer) send(ctx context.Context, p *place, src io.Reader, from int64
 	s, j := p.s, newJob(nil)
 	t.progress(from, true)
 	// The clock of progress is wound by every piece that was sent.
-	// While the node syncs the file there is nothing to see, so the last round is longer with the size, at 8 MiB/s.
+	// While the node reads the file for its sum and syncs it, there is nothing to see, so the last round is longer with
+	// the size, at 8 MiB/s.
 	limit := t.h.opt.Timeouts.Progress
 	var stalled atomic.Bool
 	clock := time.AfterFunc(limit, func() {
@@ -206,10 +208,12 @@ func (t *transfer) send(ctx context.Context, p *place, src io.Reader, from int64
 			s.abandon(ctx.Err())
 		}
 	})
+	began := time.Now()
 	err := s.begin("s", j, t.script(hashLib+writeScript, "from", strconv.FormatInt(from, 10)))
 	if err == nil {
 		err = t.pump(ctx, s, j, src, from, func() { clock.Reset(limit) })
 	}
+	sent := time.Since(began)
 	clock.Reset(limit + time.Duration(t.up.Size>>23)*time.Second)
 	var source *event.Fault
 	if errors.As(err, &source) { // the source's fault; the node is waiting for more
@@ -238,6 +242,9 @@ func (t *transfer) send(ctx context.Context, p *place, src io.Reader, from int64
 	}
 	if ctx.Err() != nil && r.Status != 0 {
 		return ctxFault(ctx)
+	}
+	if said := words(r.Stdout); r.Status == 0 && finished(said) {
+		t.explain(t.up.Size-from, sent, said)
 	}
 	return t.verdict(ctx, p, r)
 }
@@ -279,9 +286,9 @@ func (t *transfer) pump(ctx context.Context, s *session, j *job, src io.Reader, 
 
 // verdict is what the node said of the whole.
 func (t *transfer) verdict(ctx context.Context, p *place, r shell.Result) error {
-	f := strings.Fields(string(r.Stdout))
+	f := words(r.Stdout)
 	switch {
-	case r.Status == 0 && len(f) == 1 && f[0] == "done":
+	case r.Status == 0 && finished(f):
 		return nil
 	case r.Status == 82:
 		return failed("ssh.upload-busy", true, nil, "path", t.up.Path)

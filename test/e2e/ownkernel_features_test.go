@@ -43,7 +43,8 @@ func TestOwnKernelRefusals(t *testing.T) {
 // extra is a script that installs packages which the disk of a virtual machine has beside: see test/lab.
 func extra(names ...string) string {
 	return "set -e\nexport DEBIAN_FRONTEND=noninteractive\ncd /usr/lib/lab/packages\ndpkg -s " +
-		strings.Join(names, " ") + " >/dev/null 2>&1 || dpkg -i *.deb >/run/dpkg.log 2>&1 || { tail -n 20 /run/dpkg.log; exit 1; }"
+		strings.Join(names, " ") + " >/dev/null 2>&1 || dpkg -i *.deb >/run/dpkg.log 2>&1 || " +
+		"{ tail -n 20 /run/dpkg.log; exit 1; }"
 }
 
 // stepped has chrony on n1 step the clock to that of this machine.

@@ -125,7 +125,8 @@ spec:
 `
 
 // cgroupV2 wants kubelet and runtime to agree on systemd's slices in the one hierarchy, the limits of a pod to be
-// there, and a container that exceeds them to be killed. driver prints the runtime's cgroup driver, which is to be want.
+// there, and a container that exceeds them to be killed. driver prints the runtime's cgroup driver, which is to be
+// want.
 func cgroupV2(t *testing.T, s *stand.Stand, driver, want string) {
 	t.Helper()
 	ctx := t.Context()

@@ -15,8 +15,8 @@ import (
 )
 
 // TestServerBackups: the server takes a backup by its schedule, and others when it is asked; a snapshot is restored;
-// etcd verifies a backup only out of a bundle that is signed; then the machine is lost, and the cluster is restored onto
-// a new one, with the workload and the Secrets of before. All by REST.
+// etcd verifies a backup only out of a bundle that is signed; then the machine is lost, and the cluster is restored
+// onto a new one, with the workload and the Secrets of before. All by REST.
 func TestServerBackups(t *testing.T) {
 	full(t)
 	s, ctx := newLab(t, 2), t.Context()
