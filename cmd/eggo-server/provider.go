@@ -7,8 +7,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/account"
 	"github.com/eggo-k8s/eggo/internal/account/sso"
-	"github.com/eggo-k8s/eggo/internal/page"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/page"
 )
 
 // provider is the identity provider of a configuration file; nil: there is none. What does not count in the file is

@@ -80,9 +80,9 @@ var dependencies = map[string][]string{
 	"internal/server": {"internal/access", "internal/problem", "internal/paging", "internal/manager",
 		"internal/operation", "internal/phases/pki", "internal/run/event", "internal/run/scratch"},
 	// a client of the API in its process; logs are reduced and said as on a terminal
-	"internal/page": {"internal/access", "internal/account", "internal/operation/host/backend", "internal/bundle",
-		"internal/config", "internal/config/draft", "internal/config/machines", "internal/manager", "internal/paging",
-		"internal/problem", "internal/output/report", "internal/run/runstate", "internal/server",
+	"internal/server/page": {"internal/access", "internal/account", "internal/operation/host/backend",
+		"internal/bundle", "internal/config", "internal/config/draft", "internal/config/machines", "internal/manager",
+		"internal/paging", "internal/problem", "internal/output/report", "internal/run/runstate", "internal/server",
 		"internal/run/event", "internal/output/i18n"},
 	"internal/problem": {"internal/run/event", "internal/output/i18n"},
 	"internal/listen":  {"internal/run/event", "internal/problem"},

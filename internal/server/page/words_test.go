@@ -42,7 +42,7 @@ func TestTemplatesHaveSentences(t *testing.T) {
 	if n < 150 || len(prefixes) < 5 {
 		t.Fatalf("%d sentences, %d words: the search is broken", n, len(prefixes))
 	}
-	text, err := os.ReadFile(filepath.Join("..", "i18n", "sentences", "en.json"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "output", "i18n", "sentences", "en.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
