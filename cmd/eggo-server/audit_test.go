@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/account"
 	"github.com/eggo-k8s/eggo/internal/database"
+	"github.com/eggo-k8s/eggo/internal/server/account"
 )
 
 // The server deletes what is older in the audit log than it was told to keep, and nothing where it keeps all.

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/account"
-	"github.com/eggo-k8s/eggo/internal/account/sso"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/account"
+	"github.com/eggo-k8s/eggo/internal/server/account/sso"
 	"github.com/eggo-k8s/eggo/internal/server/page"
 )
 

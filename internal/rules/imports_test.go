@@ -80,13 +80,13 @@ var dependencies = map[string][]string{
 	"internal/server": {"internal/access", "internal/problem", "internal/paging", "internal/manager",
 		"internal/operation", "internal/phases/pki", "internal/run/event", "internal/run/scratch"},
 	// a client of the API in its process; logs are reduced and said as on a terminal
-	"internal/server/page": {"internal/access", "internal/account", "internal/operation/host/backend",
+	"internal/server/page": {"internal/access", "internal/server/account", "internal/operation/host/backend",
 		"internal/bundle", "internal/config", "internal/config/draft", "internal/config/machines", "internal/manager",
 		"internal/paging", "internal/problem", "internal/output/report", "internal/run/runstate", "internal/server",
 		"internal/run/event", "internal/output/i18n"},
 	"internal/problem": {"internal/run/event", "internal/output/i18n"},
 	"internal/listen":  {"internal/run/event", "internal/problem"},
-	"internal/account": {"internal/access", "internal/database", "internal/paging", "internal/problem",
+	"internal/server/account": {"internal/access", "internal/database", "internal/paging", "internal/problem",
 		"internal/run/event"},
 	"assets":                 {},
 	"internal/rules":         {},
@@ -199,10 +199,10 @@ var only = map[string][]string{
 	"golang.org/x/term":              {"cmd", "internal/output/cli"},
 	"al.essio.dev/pkg/shellescape":   {"internal/remote/shell"},
 	"modernc.org/":                   {"internal/database"},
-	"golang.org/x/crypto/argon2":     {"internal/account"},
-	"github.com/coreos/go-oidc":      {"internal/account/sso"},
-	"golang.org/x/oauth2":            {"internal/account/sso"},
-	"github.com/zitadel/":            {"internal/account/sso"}, // the provider of the tests
+	"golang.org/x/crypto/argon2":     {"internal/server/account"},
+	"github.com/coreos/go-oidc":      {"internal/server/account/sso"},
+	"golang.org/x/oauth2":            {"internal/server/account/sso"},
+	"github.com/zitadel/":            {"internal/server/account/sso"}, // the provider of the tests
 }
 
 // onlyWithin names, for modules that a layer may import, the packages of that layer that may: each has a client of them

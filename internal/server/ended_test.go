@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/account"
 	"github.com/eggo-k8s/eggo/internal/problem"
+	"github.com/eggo-k8s/eggo/internal/server/account"
 )
 
 // between has something happen after a request was identified, and sends it twice. The first answer is kept: its

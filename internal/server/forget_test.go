@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/server/account"
 )
 
 // Roles on a cluster, and API tokens for it alone, end with it, whichever way it is deleted: who was an operator of the

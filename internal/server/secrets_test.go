@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/account"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/account"
 )
 
 // answered sends a request, and gives all of the answer that comes at once: a stream has no end.

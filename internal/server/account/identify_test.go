@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/server/account"
 )
 
 // What another site has a browser send is refused, whatever cookies it has; programs and the own page are not.

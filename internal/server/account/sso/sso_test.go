@@ -24,9 +24,9 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/account"
 	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/account"
 )
 
 // people are the users of the provider; a name is the password, too.

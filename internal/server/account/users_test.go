@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/server/account"
 )
 
 func TestPasswordsHaveRules(t *testing.T) {

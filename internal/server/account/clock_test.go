@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/server/account"
 )
 
 // A session that began while the clock was ahead ends when the clock is set right: it would live until then. A small

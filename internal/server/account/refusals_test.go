@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/access"
-	"github.com/eggo-k8s/eggo/internal/account"
+	"github.com/eggo-k8s/eggo/internal/server/account"
 )
 
 // asked is a request that is recorded, with the status of its response.
