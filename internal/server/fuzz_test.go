@@ -21,7 +21,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/eggo-k8s/eggo/internal/access"
 	deploy "github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/managertest"
@@ -31,6 +30,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/problem/problemtest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // nowhere is a network in which no node answers. It implements operation.Dialer and operation.Connections.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // Requests that log in to the nodes while their sender waits: how many of one user, and of all, are answered at the

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // Whoever sends one request after the other that logs in to nodes has two of them answered at a time; others have

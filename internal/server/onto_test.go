@@ -12,7 +12,6 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/eggo-k8s/eggo/internal/access"
 	deploy "github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/managertest"
@@ -23,6 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // kept is a site with a cluster that has a backup, and the key of the backup.

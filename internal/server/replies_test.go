@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // What holds a secret is not kept: who sends the request again hears that it was done. The oldest answer goes first.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/manager/runs"
@@ -24,6 +23,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/problem/problemtest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // rights has users by the token that they send; each is something on every cluster, or on one.

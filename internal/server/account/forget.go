@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/access"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // Names in the audit log that no user can have.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // providerHolds is how long API tokens work after their user has logged in with a provider.

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // After this many failures each further one doubles the time during which nothing is accepted.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // BeginSetup writes a token to a file with mode 0600 with which the first administrator can be made, once, if there is

@@ -14,10 +14,10 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // parse reads the templates, once for each language: what they say is filled in by the printer.

@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/access"
 	"github.com/eggo-k8s/eggo/internal/server"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 // upgradePath is where a cluster is upgraded.
