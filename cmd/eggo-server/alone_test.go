@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/database"
-	"github.com/eggo-k8s/eggo/internal/manager"
-	"github.com/eggo-k8s/eggo/internal/manager/managertest"
-	"github.com/eggo-k8s/eggo/internal/manager/upkeep"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/account"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
+	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
+	"github.com/eggo-k8s/eggo/internal/server/manager/upkeep"
 )
 
 // What the schedule begins is in the audit log by the name that it has when somebody asks for it: who looks for the

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/account"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
 
 const (

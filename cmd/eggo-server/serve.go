@@ -19,11 +19,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/listen"
-	"github.com/eggo-k8s/eggo/internal/manager"
-	"github.com/eggo-k8s/eggo/internal/manager/profile"
-	"github.com/eggo-k8s/eggo/internal/manager/records"
-	"github.com/eggo-k8s/eggo/internal/manager/runs"
-	"github.com/eggo-k8s/eggo/internal/manager/upkeep"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/backup"
 	"github.com/eggo-k8s/eggo/internal/output/cli"
@@ -33,6 +28,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/account"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
+	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/records"
+	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/server/manager/upkeep"
 	"github.com/eggo-k8s/eggo/internal/server/page"
 )
 

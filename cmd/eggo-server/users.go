@@ -17,12 +17,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/eggo-k8s/eggo/internal/database"
-	"github.com/eggo-k8s/eggo/internal/manager"
-	"github.com/eggo-k8s/eggo/internal/manager/records"
 	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
+	"github.com/eggo-k8s/eggo/internal/server/manager/records"
 )
 
 // dataDir is where the server keeps its own files unless told otherwise.

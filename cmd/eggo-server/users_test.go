@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/database"
-	"github.com/eggo-k8s/eggo/internal/manager"
-	"github.com/eggo-k8s/eggo/internal/manager/records"
-	"github.com/eggo-k8s/eggo/internal/manager/upkeep"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
+	"github.com/eggo-k8s/eggo/internal/server/manager/records"
+	"github.com/eggo-k8s/eggo/internal/server/manager/upkeep"
 )
 
 // command runs a command of the program with a line on stdin, and gives its exit code, stdout and stderr.

@@ -74,16 +74,16 @@ var dependencies = map[string][]string{
 		"internal/run/runstate", "internal/output/redact", "internal/run/exitcode", "internal/run/event",
 		"internal/bundle/nodepath", "internal/run/scratch", "internal/remote/shell"},
 	// the server
-	"internal/server/access": {"internal/run/event"},
-	"internal/manager":       {"internal/run/event"},
-	"internal/paging":        {},
-	"internal/server": {"internal/server/access", "internal/problem", "internal/paging", "internal/manager",
+	"internal/server/access":  {"internal/run/event"},
+	"internal/server/manager": {"internal/run/event"},
+	"internal/paging":         {},
+	"internal/server": {"internal/server/access", "internal/problem", "internal/paging", "internal/server/manager",
 		"internal/operation", "internal/phases/pki", "internal/run/event", "internal/run/scratch"},
 	// a client of the API in its process; logs are reduced and said as on a terminal
 	"internal/server/page": {"internal/server/access", "internal/server/account", "internal/operation/host/backend",
-		"internal/bundle", "internal/config", "internal/config/draft", "internal/config/machines", "internal/manager",
-		"internal/paging", "internal/problem", "internal/output/report", "internal/run/runstate", "internal/server",
-		"internal/run/event", "internal/output/i18n"},
+		"internal/bundle", "internal/config", "internal/config/draft", "internal/config/machines",
+		"internal/server/manager", "internal/paging", "internal/problem", "internal/output/report",
+		"internal/run/runstate", "internal/server", "internal/run/event", "internal/output/i18n"},
 	"internal/problem": {"internal/run/event", "internal/output/i18n"},
 	"internal/listen":  {"internal/run/event", "internal/problem"},
 	"internal/server/account": {"internal/server/access", "internal/database", "internal/paging", "internal/problem",
@@ -170,11 +170,11 @@ var within = map[string][]string{
 
 // more is what a package within a layer may import besides its layer.
 var more = map[string][]string{
-	"internal/manager/profile": {"internal/config", "internal/bundle", "internal/output/spelling"},
-	"internal/manager/records": {"internal/database"},
-	"internal/manager/runs": {"internal/config", "internal/run/journal", "internal/operation",
+	"internal/server/manager/profile": {"internal/config", "internal/bundle", "internal/output/spelling"},
+	"internal/server/manager/records": {"internal/database"},
+	"internal/server/manager/runs": {"internal/config", "internal/run/journal", "internal/operation",
 		"internal/operation/request", "internal/operation/store", "internal/phases/pki", "internal/run/runstate"},
-	"internal/manager/upkeep":         {"internal/operation/request", "internal/phases/pki"},
+	"internal/server/manager/upkeep":  {"internal/operation/request", "internal/phases/pki"},
 	"internal/operation/host/backend": {"internal/operation/request"},
 	"internal/bundle/build":           {"assets"}, // the default spec's keyring
 	"internal/ui/lineui":              {"internal/operation/request"},
@@ -187,7 +187,7 @@ var more = map[string][]string{
 // only names packages of other modules that one layer alone, or one package of a layer, may import.
 var only = map[string][]string{
 	// sign: SSHSIG; profile: whether a key can be read; no connections
-	"golang.org/x/crypto/ssh":        {"internal/remote", "internal/bundle/sign", "internal/manager/profile"},
+	"golang.org/x/crypto/ssh":        {"internal/remote", "internal/bundle/sign", "internal/server/manager/profile"},
 	"charm.land/":                    {"internal/ui"},
 	"github.com/skeema/knownhosts":   {"internal/remote"},
 	"k8s.io/":                        {"internal/phases"},

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
+	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 )
 
 // raw sends bytes, ends the sending, and gives the answer.

@@ -18,11 +18,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/eggo-k8s/eggo/internal/database"
-	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
 
 // taken holds what a client has received from a stream.

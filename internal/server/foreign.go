@@ -5,9 +5,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/eggo-k8s/eggo/internal/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
+	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
 )
 
 // defaultPort is that of SSH, of a machine that has no other one.

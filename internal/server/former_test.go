@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
 
 // leaves has a run, a snapshot and a backup of now, or of some time ago, in the state directory.

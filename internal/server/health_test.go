@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
 
 // history reads all pages of the health of a cluster, as STATE or STATE: CODE.

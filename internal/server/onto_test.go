@@ -13,9 +13,6 @@ import (
 	"filippo.io/age"
 
 	deploy "github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/manager"
-	"github.com/eggo-k8s/eggo/internal/manager/managertest"
-	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/backup"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -23,6 +20,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
+	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
+	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 )
 
 // kept is a site with a cluster that has a backup, and the key of the backup.

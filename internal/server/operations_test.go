@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
 
 // fails has an operation of a cluster fail after it has changed something.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
 
 // refusedInPreflight creates a cluster whose run ends before it has touched a node.

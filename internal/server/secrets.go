@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/manager"
-	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
+	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 )
 
 // ofOperation is askedFor about an operation of a cluster that exists, for which w is wanted. The key of a backup is

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/listen"
-	"github.com/eggo-k8s/eggo/internal/manager"
-	"github.com/eggo-k8s/eggo/internal/manager/managertest"
-	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/server/access"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
+	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
+	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 )
 
 // pipes is a listener whose connections have no buffer: what a client does not read, the server has not written.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/manager"
-	"github.com/eggo-k8s/eggo/internal/manager/managertest"
-	"github.com/eggo-k8s/eggo/internal/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
+	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
+	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 )
 
 // snapshotsLeft are the snapshots in the cluster's directory.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/account/sso"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/test/page/browser"
 	"github.com/eggo-k8s/eggo/test/page/site"
 	"github.com/eggo-k8s/eggo/test/story"

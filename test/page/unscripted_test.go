@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/manager"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/test/page/site"
 )
 

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/manager"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/account"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
 
 // growing is the log of a run that other processes write; at is called before the record of a number is read.

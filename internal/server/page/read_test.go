@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
 )
 
 // What a request is refused for stands at the field that it comes from.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/manager/state"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/server"
+	"github.com/eggo-k8s/eggo/internal/server/manager/state"
 )
 
 // The nodes and the login of a cluster that never ran can be changed, whether its creation failed or a change of its

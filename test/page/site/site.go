@@ -24,10 +24,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/listen"
-	"github.com/eggo-k8s/eggo/internal/manager"
-	"github.com/eggo-k8s/eggo/internal/manager/managertest"
-	"github.com/eggo-k8s/eggo/internal/manager/records"
-	"github.com/eggo-k8s/eggo/internal/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
@@ -38,6 +34,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
+	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
+	"github.com/eggo-k8s/eggo/internal/server/manager/records"
+	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/server/page"
 )
 

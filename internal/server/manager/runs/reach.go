@@ -1,0 +1,220 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
+)
+
+// answerIn is how long an API server may take.
+const answerIn = 5 * time.Second
+
+// kubeconfig is what is read of one. Files, commands and plugins that it names are not: a server does not run them.
+type kubeconfig struct {
+	Current  string `yaml:"current-context"`
+	Clusters []struct {
+		Name    string
+		Cluster struct {
+			Server string
+			CA     string `yaml:"certificate-authority-data"`
+		}
+	}
+	Contexts []struct {
+		Name    string
+		Context struct{ Cluster, User string }
+	}
+	Users []struct {
+		Name string
+		User struct {
+			Cert  string `yaml:"client-certificate-data"`
+			Key   string `yaml:"client-key-data"`
+			Token string
+		}
+	}
+}
+
+// API is an API server, as a kubeconfig names it.
+type API struct {
+	Server string
+	CA     []byte
+	token  string
+	tls    *tls.Config
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error) // nil: directly
+}
+
+// Importable refuses a kubeconfig that is not to be taken over. Besides what ReadKubeconfig refuses, that is a path in
+// the URL of the server: it would have other requests sent than those of Kubernetes. Clusters that have one already
+// keep it.
+func Importable(text []byte) error {
+	api, err := ReadKubeconfig(text)
+	if err != nil {
+		return err
+	}
+	if u, err := url.Parse(api.Server); err != nil || u.Path != "" {
+		return event.NewFault(event.ClassUsage, "manager.kubeconfig", errors.New("the URL of the server has a path"))
+	}
+	return nil
+}
+
+// ReadKubeconfig reads a kubeconfig that holds all it needs. The URL of its server has neither a user and a password,
+// which would be shown with it, nor a query. The error is a fault of class usage.
+func ReadKubeconfig(text []byte) (*API, error) {
+	api, err := readKubeconfig(text)
+	if err != nil {
+		return nil, event.NewFault(event.ClassUsage, "manager.kubeconfig", err)
+	}
+	return api, nil
+}
+
+func readKubeconfig(text []byte) (*API, error) {
+	var k kubeconfig
+	if err := yaml.NewDecoder(io.LimitReader(bytes.NewReader(text), 1<<20)).Decode(&k); err != nil {
+		return nil, errors.New("not a kubeconfig")
+	}
+	out, cluster, user := &API{tls: &tls.Config{MinVersion: tls.VersionTLS12}}, "", ""
+	for _, c := range k.Contexts {
+		if c.Name == k.Current || k.Current == "" && len(k.Contexts) == 1 {
+			cluster, user = c.Context.Cluster, c.Context.User
+		}
+	}
+	var err error
+	for _, c := range k.Clusters {
+		if c.Name != cluster {
+			continue
+		}
+		out.Server = strings.TrimSuffix(c.Cluster.Server, "/")
+		if out.CA, err = base64.StdEncoding.DecodeString(c.Cluster.CA); err != nil {
+			return nil, errors.New("certificate-authority-data is not Base64")
+		}
+		out.tls.RootCAs = x509.NewCertPool()
+		if !out.tls.RootCAs.AppendCertsFromPEM(out.CA) {
+			return nil, errors.New("certificate-authority-data has no certificate")
+		}
+	}
+	if u, err := url.Parse(out.Server); err != nil || u.Scheme != "https" || u.Hostname() == "" ||
+		u.String() != "https://"+u.Host+u.EscapedPath() || !isPort(u.Port()) {
+		return nil, fmt.Errorf("the server of the context %q is no https URL of a host alone", k.Current)
+	}
+	for _, u := range k.Users {
+		if u.Name != user {
+			continue
+		}
+		out.token = u.User.Token
+		if u.User.Cert == "" {
+			continue
+		}
+		cert, err1 := base64.StdEncoding.DecodeString(u.User.Cert)
+		key, err2 := base64.StdEncoding.DecodeString(u.User.Key)
+		pair, err3 := tls.X509KeyPair(cert, key)
+		if errors.Join(err1, err2, err3) != nil {
+			return nil, errors.New("the certificate and the key of the user do not fit")
+		}
+		out.tls.Certificates = []tls.Certificate{pair}
+	}
+	if out.token == "" && len(out.tls.Certificates) == 0 {
+		return nil, errors.New("the user has neither a certificate nor a token in the file")
+	}
+	return out, nil
+}
+
+// isPort reports whether the text is the port of a URL, which may have none.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
+}
+
+// Do sends a request, and gives the answer of a status below 300.
+func (a *API) Do(ctx context.Context, method, path, kind string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerIn)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, method, a.Server+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if kind != "" {
+		q.Header.Set("Content-Type", kind)
+	}
+	if a.token != "" {
+		q.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	// No proxy: what is asked is near.
+	transport := &http.Transport{TLSClientConfig: a.tls, DisableKeepAlives: true, DialContext: a.dial}
+	defer transport.CloseIdleConnections()
+	res, err := (&http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}).Do(q)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
+	if err == nil && res.StatusCode >= 300 {
+		err = refusalOf(res.Status, text)
+	}
+	return text, err
+}
+
+// refusalOf is an answer that is no success, with what Kubernetes says of it: a Status, or the checks of /readyz that
+// failed. Of another server nothing is shown: who sees the fault may not be one who can read from there.
+func refusalOf(status string, text []byte) error {
+	var said struct{ Kind, Message string }
+	if json.Unmarshal(text, &said) != nil || said.Kind != "Status" {
+		said.Message = ""
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "[-]") {
+				said.Message += line
+			}
+		}
+	}
+	if said.Message == "" {
+		return errors.New(status)
+	}
+	return fmt.Errorf("%s: %s", status, event.Clean(said.Message[:min(len(said.Message), 200)]))
+}
+
+// Reach implements manager.Runner.
+func (r *Runner) Reach(ctx context.Context, rec manager.Record) error {
+	api, err := r.API(rec)
+	if err != nil {
+		return err
+	}
+	if _, err := api.Do(ctx, http.MethodGet, "/readyz", "", nil); err != nil {
+		return event.NewFault(event.ClassFailed, "manager.unreachable", err, "cluster", rec.Name, "server", api.Server)
+	}
+	return nil
+}
+
+// API is the API server of a cluster.
+func (r *Runner) API(rec manager.Record) (*API, error) {
+	text, err := os.ReadFile(r.Kubeconfig(rec))
+	if errors.Is(err, fs.ErrNotExist) { // somebody may copy it there
+		return nil, event.NewFault(event.ClassFailed, "manager.no-kubeconfig", nil, "cluster", rec.Name)
+	}
+	if err != nil {
+		return nil, event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	api, err := ReadKubeconfig(text)
+	if w := r.wayTo(rec); err == nil && w != nil {
+		api.dial = w.dial
+	}
+	return api, err
+}
