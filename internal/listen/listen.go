@@ -1,6 +1,6 @@
 // Package listen serves HTTP as a server of this program does: TLS unless told otherwise, bounded requests, time limits
 // for slow clients, and the headers that browsers need to protect a page. It imports internal/run/event and
-// internal/problem.
+// internal/server/problem.
 package listen
 
 import (
@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // Limits of a request. Streams (server-sent events, WebSockets) have none for the time of the response: they set

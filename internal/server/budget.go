@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // How much of bodies is held at the same time: of all users and of one, and of requests without credentials, of all and

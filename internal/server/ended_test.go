@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // between has something happen after a request was identified, and sends it twice. The first answer is kept: its

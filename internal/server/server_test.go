@@ -18,12 +18,12 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
-	"github.com/eggo-k8s/eggo/internal/problem/problemtest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/server/problem/problemtest"
 )
 
 // rights has users by the token that they send; each is something on every cluster, or on one.

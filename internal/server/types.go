@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // Operation is what is done with a cluster, or was.

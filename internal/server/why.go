@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // Reason is one of the things that made a run fail.

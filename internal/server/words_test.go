@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // An answer names fields of requests, not flags of the command line, and no files that are gone when it is read.

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // Cookie is the name of the cookie of a session. A browser takes it over TLS only, and of this host only.

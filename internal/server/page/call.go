@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/server"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // reply is what the API answers to a request of the page. It implements http.ResponseWriter.

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/paging"
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // everyCluster reads the clusters that the reader may see.

@@ -25,12 +25,12 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/runstate"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 //go:embed all:templates static

@@ -15,10 +15,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // typed is what was typed into the form: the request that it comes to, what is wrong with its lines of nodes, and what

@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/problem"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // wizard is a form whose rules are the server's. The script of the page asks what is wrong while something is typed,

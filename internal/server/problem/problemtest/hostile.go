@@ -20,7 +20,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/eggo-k8s/eggo/internal/problem"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // World is what hostile requests are sent to.
