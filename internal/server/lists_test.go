@@ -10,7 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/paging"
+	"github.com/eggo-k8s/eggo/internal/server/paging"
 )
 
 // shelf has bundles whose heads are known; no other can be read.

@@ -16,12 +16,12 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/server/paging"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
+	"github.com/eggo-k8s/eggo/internal/server/paging"
 )
 
 // The events of a run come by server-sent events, by a WebSocket and as lines, from any number on and while the run

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
+	"github.com/eggo-k8s/eggo/internal/server/paging"
 )
 
 // unreached is the log of a run that ended before it changed anything: w2 was not reached, and w3 shows an unknown host

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
+	"github.com/eggo-k8s/eggo/internal/server/paging"
 )
 
 // userList is the users of the server.

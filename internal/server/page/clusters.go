@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
+	"github.com/eggo-k8s/eggo/internal/server/paging"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 

@@ -3,9 +3,9 @@ package page
 import (
 	"net/http"
 
-	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
+	"github.com/eggo-k8s/eggo/internal/server/paging"
 )
 
 // fragment sends a part of a page that a script puts in place.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/server"
+	"github.com/eggo-k8s/eggo/internal/server/paging"
 )
 
 // What is asked for on the page of a cluster is drawn in both languages, and what comes from nodes is text.

@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/paging"
 )
 
 // restoreForm is the page on which a backup is restored.

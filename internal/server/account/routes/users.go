@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/paging"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
+	"github.com/eggo-k8s/eggo/internal/server/paging"
 )
 
 func listOf[F, T any](from []F, limit int, of func(F) T, key func(F) string) *body[paging.List[T]] {
