@@ -86,7 +86,7 @@ var dependencies = map[string][]string{
 		"internal/server/manager", "internal/server/paging", "internal/server/problem", "internal/output/report",
 		"internal/run/runstate", "internal/server", "internal/run/event", "internal/output/i18n"},
 	"internal/server/problem": {"internal/run/event", "internal/output/i18n"},
-	"internal/listen":         {"internal/run/event", "internal/server/problem"},
+	"internal/server/listen":  {"internal/run/event", "internal/server/problem"},
 	"internal/server/account": {"internal/server/access", "internal/database", "internal/server/paging",
 		"internal/server/problem", "internal/run/event"},
 	"assets":                 {},

@@ -18,8 +18,8 @@ import (
 	"github.com/zitadel/oidc/v3/example/server/storage"
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 
-	"github.com/eggo-k8s/eggo/internal/listen"
 	"github.com/eggo-k8s/eggo/internal/server/account/sso"
+	"github.com/eggo-k8s/eggo/internal/server/listen"
 	"github.com/eggo-k8s/eggo/test/page/site"
 )
 

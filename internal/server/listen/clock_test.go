@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/listen"
+	"github.com/eggo-k8s/eggo/internal/server/listen"
 )
 
 // A certificate that was made while the clock was ahead is made again when it is right. A clock that is behind, as

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/listen"
+	"github.com/eggo-k8s/eggo/internal/server/listen"
 )
 
 // authority reads the CA of a directory.

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/listen"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/listen"
 )
 
 func wantCode(t *testing.T, err error, code string) {

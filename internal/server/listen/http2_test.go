@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"github.com/eggo-k8s/eggo/internal/listen"
+	"github.com/eggo-k8s/eggo/internal/server/listen"
 )
 
 // pipes is a listener whose connections have no buffer: what a client does not read, the server has not written.
