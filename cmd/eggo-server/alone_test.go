@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/account"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/upkeep"

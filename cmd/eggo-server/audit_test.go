@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 )
 
 // The server deletes what is older in the audit log than it was told to keep, and nothing where it keeps all.

@@ -17,7 +17,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/backup"
 	"github.com/eggo-k8s/eggo/internal/output/cli"
@@ -27,6 +26,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/account"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 	"github.com/eggo-k8s/eggo/internal/server/listen"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"

@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/records"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/records"
 	"github.com/eggo-k8s/eggo/internal/server/manager/upkeep"

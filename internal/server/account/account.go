@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/database"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 )
 
 //go:embed migrations

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 )
 
 const (

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 )
 
 // Grants are roles on single clusters, by cluster.

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/database"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 	. "github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/records"

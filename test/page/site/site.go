@@ -22,7 +22,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
@@ -33,6 +32,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 	"github.com/eggo-k8s/eggo/internal/server/listen"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"

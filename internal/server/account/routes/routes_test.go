@@ -18,10 +18,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 	"github.com/eggo-k8s/eggo/internal/server/problem/problemtest"
 )

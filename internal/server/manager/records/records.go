@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 	"io/fs"
 
-	"github.com/eggo-k8s/eggo/internal/database"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
 

@@ -14,8 +14,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/database"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/database"
 )
 
 func things() fstest.MapFS {
