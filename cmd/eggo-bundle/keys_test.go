@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/ptytest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/ptytest"
 )
 
 // TestAPassphraseIsTypedTwice: what cannot be meant is refused, and no key is made.

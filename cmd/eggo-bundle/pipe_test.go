@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/ptytest"
+	"github.com/eggo-k8s/eggo/internal/testkit/ptytest"
 )
 
 // On a terminal lines fit and have colours; in a pipe they are whole and have none. What is said is the same.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/ptytest"
+	"github.com/eggo-k8s/eggo/internal/testkit/ptytest"
 	"github.com/eggo-k8s/eggo/internal/ui/lineui/lineuitest"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/eggo-k8s/eggo/internal/ptytest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/ptytest"
 )
 
 // On a terminal lines fit and have colours; in a pipe they are whole and have none. What is said is the same.

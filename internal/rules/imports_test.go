@@ -89,12 +89,12 @@ var dependencies = map[string][]string{
 	"internal/server/listen":  {"internal/run/event", "internal/server/problem"},
 	"internal/server/account": {"internal/server/access", "internal/server/database", "internal/server/paging",
 		"internal/server/problem", "internal/run/event"},
-	"assets":                 {},
-	"internal/rules":         {},
-	"internal/ptytest":       {},
-	"internal/output/redact": {},
-	"cmd":                    nil, // anything: here all is wired together
-	"test":                   nil, // anything: tests and their tools
+	"assets":                   {},
+	"internal/rules":           {},
+	"internal/testkit/ptytest": {},
+	"internal/output/redact":   {},
+	"cmd":                      nil, // anything: here all is wired together
+	"test":                     nil, // anything: tests and their tools
 }
 
 // within lists, for a package inside a layer, the packages of its layer that it may import. One that is not here may

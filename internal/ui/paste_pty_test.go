@@ -11,7 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/ptytest"
+	"github.com/eggo-k8s/eggo/internal/testkit/ptytest"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
