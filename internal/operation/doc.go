@@ -4,5 +4,5 @@
 //
 // It knows no command line, no terminal and no language, reads no environment and keeps no state of the process:
 // several operations run in one process. It may import engine, phases, journal and what they stand on, and nothing
-// of cmd, ui, report or i18n; internal/rules holds that.
+// of cmd, ui, report or i18n; internal/testkit/rules holds that.
 package operation

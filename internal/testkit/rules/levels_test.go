@@ -84,7 +84,7 @@ func levels(list []pkg, root string) string {
 
 // The picture of internal/phases in docs/architecture.md is what the imports draw.
 func TestThePictureOfPhases(t *testing.T) {
-	const file = "../../docs/architecture.md"
+	const file = "../../../docs/architecture.md"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestThePictureOfPhases(t *testing.T) {
 		}
 		return
 	}
-	t.Errorf("%s does not show the imports (go test ./internal/rules -run Picture -update writes them):\n%s",
+	t.Errorf("%s does not show the imports (go test ./internal/testkit/rules -run Picture -update writes them):\n%s",
 		file, want)
 }
 

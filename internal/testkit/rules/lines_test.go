@@ -35,7 +35,7 @@ func sources(t *testing.T, each func(path string, text []byte)) {
 // files hands on every file of the repository with this ending.
 func files(t *testing.T, ending string, each func(path string, text []byte)) {
 	t.Helper()
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

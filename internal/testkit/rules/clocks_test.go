@@ -13,7 +13,7 @@ import (
 func TestDurationsAreMeasured(t *testing.T) {
 	ofTheDay := regexp.MustCompile(`\.Unix(Nano|Milli|Micro)?\(|time\.Unix(Milli|Micro)?\(`)
 	for _, pkg := range []string{"run/engine", "run/event", "remote", "run/runstate", "run/control", "output/report"} {
-		files, err := filepath.Glob(filepath.Join("..", pkg, "*.go"))
+		files, err := filepath.Glob(filepath.Join("..", "..", pkg, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(pkg, err)
 		}

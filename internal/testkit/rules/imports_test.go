@@ -90,7 +90,7 @@ var dependencies = map[string][]string{
 	"internal/server/account": {"internal/server/access", "internal/server/database", "internal/server/paging",
 		"internal/server/problem", "internal/run/event"},
 	"assets":                   {},
-	"internal/rules":           {},
+	"internal/testkit/rules":   {},
 	"internal/testkit/ptytest": {},
 	"internal/output/redact":   {},
 	"cmd":                      nil, // anything: here all is wired together

@@ -15,7 +15,7 @@ var (
 	made   = regexp.MustCompile("(?m)(?:`|^ {4,})make ([a-z][a-z0-9-]*)")
 )
 
-func root() string { return filepath.Join("..", "..") }
+func root() string { return filepath.Join("..", "..", "..") }
 
 func read(t *testing.T, path string) string {
 	t.Helper()

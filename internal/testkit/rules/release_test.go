@@ -39,7 +39,7 @@ func extras() map[string][]string {
 
 // An archive has the manual pages and completion scripts of its own programs, all of them and no others.
 func TestAnArchiveHasTheExtrasOfItsPrograms(t *testing.T) {
-	text, err := os.ReadFile("../../.goreleaser.yaml")
+	text, err := os.ReadFile("../../../.goreleaser.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
