@@ -94,6 +94,7 @@ var dependencies = map[string][]string{
 	"internal/testkit/ptytest": {},
 	"internal/output/redact":   {},
 	"cmd":                      nil, // anything: here all is wired together
+	"internal/testkit":         nil, // anything: what tests share
 	"test":                     nil, // anything: tests and their tools
 }
 
@@ -267,13 +268,18 @@ func layer(path string) string {
 	return parts[0]
 }
 
+// forTests reports whether a layer has tests and their tools only.
+func forTests(layer string) bool {
+	return layer == "test" || strings.HasPrefix(layer, "internal/testkit")
+}
+
 // crossing says why a package may not import another, or "".
 func crossing(from, to string) string {
 	inside, own := strings.CutPrefix(to, module)
 	if !own {
 		for prefix, owners := range only {
 			mine := slices.Contains(owners, layer(from)) || slices.Contains(owners, strings.TrimPrefix(from, module))
-			if strings.HasPrefix(to, prefix) && !mine && layer(from) != "test" {
+			if strings.HasPrefix(to, prefix) && !mine && !forTests(layer(from)) {
 				return "only " + strings.Join(owners, " and ") + " may"
 			}
 		}
@@ -294,6 +300,8 @@ func crossing(from, to string) string {
 		return "package phases alone chooses a driver"
 	case layer(inside) == "cmd" || layer(inside) == "test" && layer(from) != "test":
 		return "nothing may import " + layer(inside)
+	case forTests(layer(inside)) && !forTests(layer(from)):
+		return "only tests may import " + inside
 	case bound && layer(inside) == layer(from) && !slices.Contains(list, inside):
 		return "inside the layer the dependencies do not point that way"
 	case allowed == nil || layer(inside) == layer(from):
@@ -398,6 +406,12 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/operation", "github.com/spf13/cobra", false},
 		{"internal/ui/pages", module + "internal/operation/request", true},
 		{"internal/ui/pages", module + "internal/operation", false},
+		{"internal/testkit/new", module + "internal/phases", true},
+		{"internal/testkit/new", "k8s.io/api/core/v1", true},
+		{"internal/testkit/rules", module + "internal/phases", false},
+		{"internal/phases", module + "internal/testkit/new", false},
+		{"cmd/eggo-tui", module + "internal/testkit/ptytest", false},
+		{"test/page", module + "internal/testkit/new", true},
 		{"internal/new", module + "internal/run/event", false},
 		{"internal/output/report", module + "test/lab", false},
 		{"cmd/eggo-tui", module + "internal/remote", true},
