@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/event/eventtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
 )
 
 // The control host's clock is set while a connection is idle and while a command runs.

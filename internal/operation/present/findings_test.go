@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/run/event/eventtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
 )
 
 // The verbs tell what is wrong on sixty nodes once, with the nodes beneath.

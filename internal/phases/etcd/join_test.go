@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
-	"github.com/eggo-k8s/eggo/internal/run/event/eventtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
 )
 
 // having has a log in the data directory of these nodes.

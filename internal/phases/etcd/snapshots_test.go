@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/event/eventtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
 )
 
 func TestASnapshotIsVerified(t *testing.T) {

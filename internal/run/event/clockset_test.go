@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/event/eventtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
 )
 
 // kept is what a bus has published.
