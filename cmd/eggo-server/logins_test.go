@@ -26,7 +26,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
 // rootsKey gives the user of this process a key, in the home directory and in an agent.

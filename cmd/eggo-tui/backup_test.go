@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
-	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
 // backedUp is a state directory with the cluster away, a backup of it, and the private key of the backup.

@@ -17,10 +17,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/testkit/ptytest"
+	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
 // atPTY starts eggo-tui with a terminal as stdin and stderr, and gives the person's end of it.

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
 // A first contact whose known_hosts another process has locked says what it waits for, and can be cancelled.

@@ -14,9 +14,9 @@ import (
 	"github.com/gofrs/flock"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
 // A node that has nothing in common with us, SHA-1 or not, is not one that would be let in with it.

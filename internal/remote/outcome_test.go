@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
 // A login that was refused says why, in whichever way the node refuses it: the password or key was wrong, passwords are

@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
+	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
 // shells are the POSIX shells of this machine under the name sh, each in a directory of its own. That of busybox has

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/remote"
-	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
 // The control host's clock is set while a connection is idle and while a command runs.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
 // hostKeyOf is the host key of a node that an answer says is unknown.

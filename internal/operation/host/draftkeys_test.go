@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
-	"github.com/eggo-k8s/eggo/internal/remote/remotetest"
+	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
 // The key of a bastion is asked about once, for all machines behind it; then each machine's own. What was accepted is

@@ -357,7 +357,7 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/ui", module + "internal/run/engine", false},
 		{"internal/ui", module + "internal/phases", false},
 		{"internal/run/event", module + "internal/output/i18n", false},
-		{"internal/remote/remotetest", module + "internal/remote", true},
+		{"internal/testkit/remotetest", module + "internal/remote", true},
 		{"internal/remote", module + "internal/run/engine", false},
 		{"internal/phases/node", module + "internal/remote", false},
 		{"internal/phases", "golang.org/x/crypto/ssh", false},
