@@ -11,7 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
-	"github.com/eggo-k8s/eggo/internal/bundle/bundletest"
+	"github.com/eggo-k8s/eggo/internal/testkit/bundletest"
 )
 
 func TestMain(m *testing.M) {
