@@ -25,7 +25,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/buildtest"
 )
 
 // trick is what a server does to one request; n counts the requests of that path from 1. It says false to leave the

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
-	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/testkit/buildtest"
 )
 
 // unplugged is a host without a network. It counts what was tried.

@@ -12,7 +12,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
-	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/buildtest"
 )
 
 // rpms is a repository below /rpm of an upstream with the package a.

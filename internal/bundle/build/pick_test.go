@@ -13,8 +13,8 @@ import (
 	"github.com/mholt/archives"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
-	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/buildtest"
 )
 
 // Members are picked from whatever upstream packs its programs in. testdata/etcd.7z holds etcd-v3/etcd, a program for

@@ -14,8 +14,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
-	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
+	"github.com/eggo-k8s/eggo/internal/testkit/buildtest"
 )
 
 // carrier is a public mirror of an upstream: its files below /m, its images below m/. It can lie about what it carries.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
-	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/buildtest"
 )
 
 // Wherever a build is stopped, even before it has the cache, it was interrupted.

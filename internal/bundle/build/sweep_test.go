@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/buildtest"
 )
 
 // TestKilledBuildsLeaveNothing: the temporary files of builds that were killed are gone after the next one; while

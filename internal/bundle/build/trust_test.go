@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
-	"github.com/eggo-k8s/eggo/internal/bundle/build/buildtest"
 	"github.com/eggo-k8s/eggo/internal/bundle/fetch"
 	"github.com/eggo-k8s/eggo/internal/bundle/lock"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/buildtest"
 )
 
 func pins(t *testing.T, o build.Options) *lock.Lock {
