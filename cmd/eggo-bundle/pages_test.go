@@ -4,8 +4,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/output/cli/clitest"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/testkit/clitest"
 )
 
 // What the help, the messages and the pages show can be typed: commands, flags and arguments are those of the program.

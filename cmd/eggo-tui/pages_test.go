@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/output/cli/clitest"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/testkit/clitest"
 )
 
 // reader is a user at a pipe, in a home directory of their own.
