@@ -14,7 +14,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
-	"github.com/eggo-k8s/eggo/internal/operation/host/controlhosttest"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -22,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
+	"github.com/eggo-k8s/eggo/internal/testkit/controlhosttest"
 	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
