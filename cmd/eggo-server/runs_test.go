@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 )
 
 // The runs of the tests are processes of this program, as those of a server are; and so are some servers.

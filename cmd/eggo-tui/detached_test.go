@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
-	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/testkit/controlhosttest"
+	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 )
 
 // A run that is begun on the screen is a process of its own: it gets the password that was asked for, and neither its

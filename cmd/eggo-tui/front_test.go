@@ -21,11 +21,11 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
-	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	states "github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
+	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 )
 
 // silent is a node that takes connections and says nothing, until it is let go: then it closes them. So a run is at

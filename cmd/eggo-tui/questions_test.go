@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
-	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
+	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 	"github.com/eggo-k8s/eggo/internal/testkit/ptytest"
 	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/server/access"
+	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 )
 
 // Whoever sends one request after the other that logs in to nodes has two of them answered at a time; others have

@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
-	"github.com/eggo-k8s/eggo/internal/operation/operationtest"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/controlhosttest"
+	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 )
 
 // upgradable is a host with the cluster away, installed from a bundle of v1.34.2, and bundles beside that one.
