@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/testkit/lineuitest"
 	"github.com/eggo-k8s/eggo/internal/testkit/ptytest"
-	"github.com/eggo-k8s/eggo/internal/ui/lineui/lineuitest"
 )
 
 func says(t *testing.T, text string, words ...string) {

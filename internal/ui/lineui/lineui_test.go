@@ -21,7 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/runstate"
-	"github.com/eggo-k8s/eggo/internal/ui/lineui/lineuitest"
+	"github.com/eggo-k8s/eggo/internal/testkit/lineuitest"
 )
 
 // files are the machine of a dialogue: what was kept and written there, and the runs that were begun.
