@@ -12,8 +12,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 func watch(t testing.TB, n int) *App {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 // The board as terminals of 16 and of 256 colours get it, with its escape sequences: cat shows the goldens. A healthy

@@ -12,8 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 // upgraded is an upgrade over two versions, after so many seconds.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 )
 
 // The demo stands in the menu, on a machine that knows no cluster too; the way back leads there.

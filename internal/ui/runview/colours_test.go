@@ -7,8 +7,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 // TestColourGoldens: the board, the panel of a failure, the timeline and the log as each kind of terminal gets them.

@@ -15,9 +15,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 var start = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)

@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 )
 
 // behind is the question about the key of a machine behind the bastion.

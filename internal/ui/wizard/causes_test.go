@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 )
 
 // sixty are machines whose preflight has found 120 things of three causes; the first is fixed by the wizard.

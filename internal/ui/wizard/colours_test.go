@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 )
 
 // TestColourGoldens: the steps as each kind of terminal gets them.

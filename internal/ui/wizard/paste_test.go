@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 )
 
 // Terminals send CR between pasted lines, files have LF or both: a list of machines is a list of machines, wherever it

@@ -22,9 +22,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/buildtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
-	"github.com/eggo-k8s/eggo/internal/ui/uitest"
 )
 
 // upstreamBuilds are builds whose spec and mirrors are those of a test's upstream, and their directory.
