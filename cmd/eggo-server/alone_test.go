@@ -13,8 +13,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/account"
 	"github.com/eggo-k8s/eggo/internal/server/database"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/upkeep"
+	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 )
 
 // What the schedule begins is in the audit log by the name that it has when somebody asks for it: who looks for the

@@ -27,9 +27,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/server/problem/problemtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/listen"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 )
 
 // pipes is a listener whose connections have no buffer: what a client does not read, the server has not written.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 )
 
 // snapshotsLeft are the snapshots in the cluster's directory.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	. "github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
+	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 )
 
 // life is the life of a cluster, with a manager that dies when its store breaks, and comes again.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	. "github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
+	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 )
 
 // The defects of the manager that the design comes from, by the numbers of its review.

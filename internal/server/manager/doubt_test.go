@@ -11,9 +11,9 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/server/database"
 	. "github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/records"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
+	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 )
 
 // A store may report a write as failed that it has done. What was done is found out, and nothing is stuck until a

@@ -8,7 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	. "github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
+	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 )
 
 // Each operation is told when it begins, and when it has ended, with who asked for it and how it ended.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	. "github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
+	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 )
 
 // bench is a manager over a world and a store, which outlive it.

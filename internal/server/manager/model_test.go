@@ -12,8 +12,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	. "github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
+	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 )
 
 // settled is long enough for scans, looks and what is tried again.

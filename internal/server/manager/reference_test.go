@@ -3,8 +3,8 @@ package manager_test
 import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	. "github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/managertest"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
+	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 )
 
 // phase is what the reference knows a cluster to be, apart from what goes on.
