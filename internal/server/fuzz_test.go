@@ -28,9 +28,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
-	"github.com/eggo-k8s/eggo/internal/server/problem/problemtest"
 	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
 	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/problemtest"
 )
 
 // nowhere is a network in which no node answers. It implements operation.Dialer and operation.Connections.

@@ -22,8 +22,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
-	"github.com/eggo-k8s/eggo/internal/server/problem/problemtest"
 	"github.com/eggo-k8s/eggo/internal/testkit/managertest"
+	"github.com/eggo-k8s/eggo/internal/testkit/problemtest"
 )
 
 // rights has users by the token that they send; each is something on every cluster, or on one.

@@ -23,7 +23,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
 	"github.com/eggo-k8s/eggo/internal/server/database"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
-	"github.com/eggo-k8s/eggo/internal/server/problem/problemtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/problemtest"
 )
 
 const good = "correct horse battery"
