@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
+	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
 // pluginRun is a run of a cluster with a network plugin whose manifest the bundle has.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
 // stub is a machine that answers every script by says, and behind whose ports are listeners of the test.

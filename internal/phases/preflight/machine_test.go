@@ -22,8 +22,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
 var etcdOnly = config.Node{Name: "e1", IP: worker.IP, Port: 22, Arch: "amd64", Roles: []bundle.Role{etcdRole}}

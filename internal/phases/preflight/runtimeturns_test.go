@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/objects"
+	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
 // changingInput is a control plane and a worker that run Docker, where deploy.yaml names containerd.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/objects"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
 // upgradeInput is that of a control plane and a worker of ours, which are brought from v1.33.13 to v1.34.2, as the

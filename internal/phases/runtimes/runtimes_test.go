@@ -17,8 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/nodes"
-	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
+	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
 var worker = config.Node{Name: "w1", Arch: "amd64", Roles: []bundle.Role{bundle.Worker}}

@@ -53,7 +53,7 @@ func levels(list []pkg, root string) string {
 	var out strings.Builder
 	last := -1
 	for _, p := range order {
-		if p == "phasestest" || p == "nodestest" { // tests'
+		if p == "phasestest" { // tests'
 			continue
 		}
 		at := "  "

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
+	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
 // TestWhatTakesThePlaceOfTheOriginalsFiles: every file that a component has, and the kubeconfigs that are written

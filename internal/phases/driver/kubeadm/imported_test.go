@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
+	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
 // imported has m1 a control plane that kubeadm alone has made, whose kubelet is started by a drop-in of a package.

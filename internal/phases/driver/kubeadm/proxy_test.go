@@ -11,7 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/nodestest"
+	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
 // TestAStaticPodIsAnotherOneEachTimeItIsMade: the manifest has a uid of its own, or else a kubelet of another version
