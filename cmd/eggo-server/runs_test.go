@@ -15,8 +15,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // The runs of the tests are processes of this program, as those of a server are; and so are some servers.

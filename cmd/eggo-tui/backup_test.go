@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation/backup"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 

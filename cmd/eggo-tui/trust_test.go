@@ -15,10 +15,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/controlhosttest"
 	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // decided answers a question about a signer.

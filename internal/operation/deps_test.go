@@ -13,9 +13,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // fakes are the Deps of a simulated cluster. They say what was asked of them.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // An inspection reads the file of host keys that the next command reads. A key that a user accepts is added there; one

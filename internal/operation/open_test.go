@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // Who attaches to a run sees its records, stops it, and knows how it ended; so does who attaches afterwards.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // ofOriginal makes the simulated machines a cluster in the layout of the original eggo, which was imported. The control

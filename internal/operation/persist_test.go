@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // secretsOn are the names of certificates, keys and kubeconfigs that the nodes of a simulation have.

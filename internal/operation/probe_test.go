@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // A node is inspected by itself, though its cluster is no cluster yet; nothing is locked and no run is logged.

@@ -3,8 +3,8 @@ package operation
 import (
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // Two operations run in one process, on two clusters; a second one on the same cluster is refused while the first runs.

@@ -15,10 +15,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // undone is a deploy of a text whose last hook fails on a worker, and that is then reverted.

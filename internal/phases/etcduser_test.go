@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // The members of a cluster whose etcd ran as root get the account one at a time, the one that leads last, with the data

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // A machine says how those of our units are that it has, and nothing of the others.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // Logins and CAs of private registries come with a deploy, change with a later one and go with the next; no event has a

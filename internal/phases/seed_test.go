@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // seeded has the lab's cluster begin with a snapshot.

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // A worker that a limit leaves out may be ill: the soak is of the new control plane.

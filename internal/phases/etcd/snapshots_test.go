@@ -13,9 +13,9 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 func TestASnapshotIsVerified(t *testing.T) {

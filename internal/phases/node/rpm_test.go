@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // rpms puts packages into the database of a machine, with their files; what the text of one says is as the simulated

@@ -16,9 +16,9 @@ import (
 	"testing/iotest"
 
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 type memory struct{ *bytes.Reader }

@@ -213,9 +213,9 @@ var onlyWithin = map[string]map[string][]string{
 		"k8s.io/": {"internal/phases/addons", "internal/phases/certs", "internal/phases/clients",
 			"internal/phases/drain", "internal/phases/driver/kubeadm", "internal/phases/etcd",
 			"internal/phases/foreign", "internal/phases/join", "internal/phases/objects",
-			"internal/phases/phasestest", "internal/phases/remove", "internal/phases/status",
+			"internal/phases/remove", "internal/phases/status",
 			"internal/phases/takeover", "internal/phases/upgrade"},
-		"go.etcd.io/": {"internal/phases/clients", "internal/phases/etcd", "internal/phases/phasestest"},
+		"go.etcd.io/": {"internal/phases/clients", "internal/phases/etcd"},
 	},
 }
 
@@ -321,7 +321,7 @@ func TestImportsPointOneWay(t *testing.T) {
 		from := strings.TrimPrefix(p.ImportPath, module)
 		seen[layer(from)], seen[from] = true, true
 		_, bound := within[from]
-		if strings.HasPrefix(from, "internal/phases/") && from != "internal/phases/phasestest" && !bound {
+		if strings.HasPrefix(from, "internal/phases/") && !bound {
 			t.Errorf("%s is beneath internal/phases but not in within", from)
 		}
 		for _, to := range p.Imports {
@@ -364,7 +364,7 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/phases/node", module + "internal/phases", false},
 		{"internal/phases", module + "internal/phases/node", true},
 		{"internal/phases", module + "internal/phases/clients", true},
-		{"internal/phases/phasestest", module + "internal/phases", true},
+		{"internal/testkit/phasestest", module + "internal/phases", true},
 		{"internal/phases/facts", module + "internal/phases/node", true},
 		{"internal/phases/facts", module + "internal/phases/nodes", false},
 		{"internal/phases/nodes", module + "internal/phases", false},

@@ -53,9 +53,6 @@ func levels(list []pkg, root string) string {
 	var out strings.Builder
 	last := -1
 	for _, p := range order {
-		if p == "phasestest" { // tests'
-			continue
-		}
 		at := "  "
 		if height[p] != last {
 			last = height[p]

@@ -11,8 +11,8 @@ import (
 	"filippo.io/age"
 
 	"github.com/eggo-k8s/eggo/internal/operation/backup"
-	"github.com/eggo-k8s/eggo/internal/phases/phasestest"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
+	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // Backup has a backup of a cluster, and gives its name and the private key that decrypts it.
