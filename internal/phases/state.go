@@ -17,7 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/host"
 	"github.com/eggo-k8s/eggo/internal/phases/join"
 	"github.com/eggo-k8s/eggo/internal/phases/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/rolling"

@@ -23,7 +23,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
-	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 )
 
 // The lists say what is checked ahead of which work. What is found is told in their order.
