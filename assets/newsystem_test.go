@@ -24,7 +24,7 @@ func TestASystemIsItsSpecAndItsID(t *testing.T) {
 	}
 	spec := regexp.MustCompile(`(?m)^os: .*$`).ReplaceAllString(string(like),
 		`os: {family: debian, id: beard, release: "1", codename: long}`)
-	const families = "../internal/phases/facts/system.go"
+	const families = "../internal/phases/node/facts/system.go"
 	known, err := os.ReadFile(families)
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +72,6 @@ func tested(t *testing.T, files map[string]string) (out string, ok bool) {
 	}
 	text, err := exec.CommandContext(t.Context(), "go", "test", "-v", "-overlay", file, "-run",
 		"^(TestEmbeddedSpecs|TestTheSchemaJudgesSpecs|TestEverySystemIsServedByItsBundle)$",
-		"../internal/bundle/spec", "../internal/phases/facts").CombinedOutput()
+		"../internal/bundle/spec", "../internal/phases/node/facts").CombinedOutput()
 	return string(text), err == nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/phases/env"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )

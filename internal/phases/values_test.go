@@ -6,7 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 )
 
 // On a full disk a package manager cannot choose either: that is no reason to build another bundle.

@@ -2,7 +2,7 @@ package preflight
 
 import (
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 

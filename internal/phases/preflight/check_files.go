@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )

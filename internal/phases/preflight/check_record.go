@@ -2,8 +2,8 @@ package preflight
 
 import (
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 

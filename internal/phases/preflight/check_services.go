@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/phases/takeover"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"

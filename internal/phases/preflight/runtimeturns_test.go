@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/objects"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )

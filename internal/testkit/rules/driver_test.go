@@ -39,7 +39,7 @@ func driverPatterns(script bool) []*regexp.Regexp {
 
 // apart are the files outside drivers that may have one of the words, and why. The kubelet is a unit with every driver.
 var apart = map[string]map[string]string{
-	"internal/phases/facts/facts.sh": {
+	"internal/phases/node/facts/facts.sh": {
 		"/var/lib/etcd":  "a trace of whatever cluster the machine is or was in, whoever made it",
 		"kubelet":        "a unit with every driver; and a trace, as the next two are",
 		"kube-apiserver": "a trace of a cluster that somebody else made", "kube-proxy": "likewise"},

@@ -11,7 +11,7 @@ import (
 func unitScripts() []string {
 	return []string{
 		"internal/phases/node/unit.go",
-		"internal/phases/facts/facts.sh", "internal/phases/facts/firewall.sh",
+		"internal/phases/node/facts/facts.sh", "internal/phases/node/facts/firewall.sh",
 		"internal/phases/node/lib.sh", "internal/phases/node/node.go",
 		"internal/phases/runtimes/containerdstop.sh", "internal/phases/runtimes/dockerstop.sh",
 		"internal/phases/runtimes/isulad.go",

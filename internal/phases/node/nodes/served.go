@@ -6,7 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/env"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 )
 
 func (r *Nodes) Arches() []string {

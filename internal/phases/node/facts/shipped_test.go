@@ -7,7 +7,7 @@ import (
 	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/spec"
-	"github.com/eggo-k8s/eggo/internal/phases/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 )
 
 // What is packed for an operating system serves nodes that say of themselves that they are it.
