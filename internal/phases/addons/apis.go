@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/kubeapi"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 )
 
 // Objects are those of a manifest of the bundle, or of one that Fetch got; none of a URL that was not fetched.

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
-	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/wait"
 )

@@ -3,7 +3,7 @@ package upgrade
 import (
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 )
 
 // Begun is the upgrade under way, as the cluster's directory has it until it has ended. How far each node is is asked

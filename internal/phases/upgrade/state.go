@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/eggo-k8s/eggo/internal/phases/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 )
 
 // State is the upgrade under way, kept in the cluster's directory whenever it changes.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/phases/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
