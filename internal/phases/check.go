@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
-	"github.com/eggo-k8s/eggo/internal/phases/wait"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
 

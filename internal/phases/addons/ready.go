@@ -11,7 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/wait"
+	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 )
 
 // Ready inspects every workload of the namespaces that we and the addons made.

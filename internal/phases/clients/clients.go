@@ -24,7 +24,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
-	"github.com/eggo-k8s/eggo/internal/phases/wait"
+	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 )
 
 // Clients reach the API servers and etcd through the nodes.

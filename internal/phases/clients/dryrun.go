@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"k8s.io/client-go/transport"
 
-	"github.com/eggo-k8s/eggo/internal/phases/wait"
+	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
