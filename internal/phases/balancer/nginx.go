@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/phases/systemd"
+	"github.com/eggo-k8s/eggo/internal/phases/node/systemd"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
+	"github.com/eggo-k8s/eggo/internal/phases/node/systemd"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
-	"github.com/eggo-k8s/eggo/internal/phases/systemd"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
