@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
-	"github.com/eggo-k8s/eggo/internal/phases/packages"
+	"github.com/eggo-k8s/eggo/internal/phases/payload/packages"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
