@@ -19,9 +19,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
+	"github.com/eggo-k8s/eggo/internal/phases/payload/runtimes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/rolling"
-	"github.com/eggo-k8s/eggo/internal/phases/runtimes"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 )
 

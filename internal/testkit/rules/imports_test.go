@@ -112,8 +112,7 @@ var within = map[string][]string{
 	"internal/phases/plan":         {"internal/phases/node/wait"},
 	"internal/phases/rolling":      {},
 	"internal/phases/takeover":     {},
-	"internal/phases/node/nodes": {"internal/phases/node/env", "internal/phases/node/facts",
-		"internal/phases/node"},
+	"internal/phases/node/nodes":   {"internal/phases/node/env", "internal/phases/node/facts", "internal/phases/node"},
 	"internal/phases/balancer": {"internal/phases/node", "internal/phases/node/layout",
 		"internal/phases/node/systemd", "internal/phases/plan", "internal/phases/clients",
 		"internal/phases/node/env"},
@@ -166,11 +165,11 @@ var within = map[string][]string{
 		"internal/phases/payload", "internal/phases/plan", "internal/phases/node/wait"},
 	"internal/phases/status": {"internal/phases/addons", "internal/phases/balancer", "internal/phases/clients",
 		"internal/phases/driver", "internal/phases/node/env", "internal/phases/etcd", "internal/phases/node/layout",
-		"internal/phases/node", "internal/phases/node/nodes", "internal/phases/runtimes",
+		"internal/phases/node", "internal/phases/node/nodes", "internal/phases/payload/runtimes",
 		"internal/phases/node/systemd"},
-	"internal/phases/runtimes": {"internal/phases/node", "internal/phases/node/facts", "internal/phases/node/layout",
-		"internal/phases/node/systemd", "internal/phases/node/wait", "internal/phases/plan",
-		"internal/phases/rolling", "internal/phases/payload"},
+	"internal/phases/payload/runtimes": {"internal/phases/node", "internal/phases/node/facts",
+		"internal/phases/node/layout", "internal/phases/node/systemd", "internal/phases/node/wait",
+		"internal/phases/plan", "internal/phases/rolling", "internal/phases/payload"},
 }
 
 // more is what a package within a layer may import besides its layer.

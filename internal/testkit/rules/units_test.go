@@ -13,8 +13,8 @@ func unitScripts() []string {
 		"internal/phases/node/unit.go",
 		"internal/phases/node/facts/facts.sh", "internal/phases/node/facts/firewall.sh",
 		"internal/phases/node/lib.sh", "internal/phases/node/node.go",
-		"internal/phases/runtimes/containerdstop.sh", "internal/phases/runtimes/dockerstop.sh",
-		"internal/phases/runtimes/isulad.go",
+		"internal/phases/payload/runtimes/containerdstop.sh", "internal/phases/payload/runtimes/dockerstop.sh",
+		"internal/phases/payload/runtimes/isulad.go",
 	}
 }
 
