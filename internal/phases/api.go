@@ -3,9 +3,9 @@ package phases
 import (
 	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/payload/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/remove"
 	"github.com/eggo-k8s/eggo/internal/phases/status"
 	"github.com/eggo-k8s/eggo/internal/run/engine"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
-	"github.com/eggo-k8s/eggo/internal/phases/hooks"
+	"github.com/eggo-k8s/eggo/internal/phases/payload/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
