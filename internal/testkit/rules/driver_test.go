@@ -45,7 +45,7 @@ var apart = map[string]map[string]string{
 		"kube-apiserver": "a trace of a cluster that somebody else made", "kube-proxy": "likewise"},
 	"internal/phases/preflight/check_takeover_versions.go": {
 		"/etc/kubernetes/": "what kubeadm runs of a cluster that is not ours yet"},
-	"internal/phases/host/ports.go": {"kubelet.service": "the firewall is up before the kubelet starts"},
+	"internal/phases/payload/host/ports.go": {"kubelet.service": "the firewall is up before the kubelet starts"},
 	"internal/phases/pki/pki.go": {"kube-apiserver": "the name of a certificate, whichever way the component runs",
 		"kube-proxy": "likewise"},
 	"internal/phases/node/lib.sh": {"kubelet.service": "whose node the tables of the network are",
