@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/runtimes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"

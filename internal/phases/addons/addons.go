@@ -16,7 +16,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"

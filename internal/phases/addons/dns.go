@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"

@@ -21,7 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"

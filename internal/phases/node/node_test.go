@@ -249,7 +249,7 @@ func sources(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out[filepath.Join("..", "driver", "binary", "step.go")] == "" {
+	if out[filepath.Join("..", "component", "driver", "binary", "step.go")] == "" {
 		t.Fatal("the drivers were not read")
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
