@@ -2,7 +2,7 @@ package phases
 
 import (
 	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
-	"github.com/eggo-k8s/eggo/internal/phases/clients"
+	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/hooks"
