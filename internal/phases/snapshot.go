@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/phases/etcd"
+	"github.com/eggo-k8s/eggo/internal/phases/component/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/run/engine"

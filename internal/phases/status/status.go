@@ -17,7 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/etcd"
+	"github.com/eggo-k8s/eggo/internal/phases/component/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/node/systemd"

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/phases/etcd"
+	"github.com/eggo-k8s/eggo/internal/phases/component/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
