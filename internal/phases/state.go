@@ -3,7 +3,7 @@ package phases
 import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/addons"
-	"github.com/eggo-k8s/eggo/internal/phases/balancer"
+	"github.com/eggo-k8s/eggo/internal/phases/component/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/component/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/controlplane"
