@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver/kubeadm"
 	"github.com/eggo-k8s/eggo/internal/phases/component/etcd"
-	"github.com/eggo-k8s/eggo/internal/phases/join"
+	"github.com/eggo-k8s/eggo/internal/phases/component/join"
 	penv "github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
