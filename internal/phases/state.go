@@ -2,7 +2,7 @@ package phases
 
 import (
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/addons"
+	"github.com/eggo-k8s/eggo/internal/phases/component/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/component/balancer"
 	"github.com/eggo-k8s/eggo/internal/phases/component/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
