@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver/kubeadm"
 	"github.com/eggo-k8s/eggo/internal/phases/component/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/component/join"
+	"github.com/eggo-k8s/eggo/internal/phases/component/rolling"
 	penv "github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
@@ -21,7 +22,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/payload/host"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/runtimes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
-	"github.com/eggo-k8s/eggo/internal/phases/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/phases/rolling"
+	"github.com/eggo-k8s/eggo/internal/phases/component/rolling"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
