@@ -8,12 +8,12 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/drain"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/packages"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade/drain"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )

@@ -10,11 +10,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/balancer"
-	"github.com/eggo-k8s/eggo/internal/phases/drain"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/packages"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade/drain"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )

@@ -14,11 +14,11 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/drain"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade/drain"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )

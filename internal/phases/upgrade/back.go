@@ -11,7 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/drain"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade/drain"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )

@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/drain"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade/drain"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
