@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/phases/objects"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade/objects"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
 

@@ -6,7 +6,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
-	"github.com/eggo-k8s/eggo/internal/phases/objects"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade/objects"
 )
 
 // Changing is what the checks of a change of the container runtime work with: nodes of a cluster that lives have

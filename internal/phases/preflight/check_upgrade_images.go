@@ -8,7 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/objects"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade/objects"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/objects"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade/objects"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 

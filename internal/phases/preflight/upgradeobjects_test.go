@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
-	"github.com/eggo-k8s/eggo/internal/phases/objects"
+	"github.com/eggo-k8s/eggo/internal/phases/upgrade/objects"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
