@@ -1,12 +1,12 @@
 package phases
 
 import (
-	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/remove"
+	"github.com/eggo-k8s/eggo/internal/phases/remove/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/status"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 )

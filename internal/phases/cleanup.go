@@ -4,10 +4,10 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
+	"github.com/eggo-k8s/eggo/internal/phases/remove/cleanup"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/phases/cleanup"
+	"github.com/eggo-k8s/eggo/internal/phases/remove/cleanup"
 )
 
 // TestWhatTheControlHostHadIsRestored: files that were changed, removed and added since, with their modes; others stay.
