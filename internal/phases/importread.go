@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/foreign"
 	"github.com/eggo-k8s/eggo/internal/phases/takeover"
+	"github.com/eggo-k8s/eggo/internal/phases/takeover/foreign"
 )
 
 // What is read of a cluster that is imported, and what it comes to.
