@@ -65,3 +65,24 @@ func TestMixedCluster(t *testing.T) {
 	try(t, s, 0, "cleanup", "--id", "mixed", "--yes", "--purge")
 	sameWithin(t, s.Limit(20*time.Second), before, func() []lab.Snapshot { return snapshots(t, s, 2) })
 }
+
+// TestOwnKernelOfARM64 is a single machine of arm64, its control plane too, with a kernel of its own.
+func TestOwnKernelOfARM64(t *testing.T) {
+	full(t)
+	if runtime.GOARCH == "arm64" {
+		t.Skip("TestOwnKernel is that on this machine")
+	}
+	s := newLabOf(t, 1, func(l *lab.Lab) { l.OfVM("arm64", "n1") })
+	s.Say("n1 takes %g times as long as this machine", s.Lab.Slowness("n1"))
+	other := packedFor(t, s, "arm64")
+	base, err := s.Deploy("base.yaml", "ownarm", []stand.Node{{Name: "n1", Roles: "mne"}})
+	must(t, "deploy.yaml", err)
+	file, err := s.Vary(alone(t, s, base), "deploy.yaml", "  x86src: "+s.Bundle+"\n", "  armsrc: "+other+"\n")
+	must(t, "deploy.yaml", err)
+	before := untouched(t, s, 1)
+	ownLife(t, s, file, "ownarm", ofContainerd, "SystemdCgroup = true", func() {
+		must(t, "reboot", s.Lab.Reboot(t.Context(), "n1"))
+		must(t, "use after the reboot", s.Works(t.Context(), 1))
+	})
+	sameWithin(t, s.Limit(20*time.Second), before, func() []lab.Snapshot { return snapshots(t, s, 1) })
+}

@@ -35,13 +35,13 @@ const (
 	rpmPackages = "dnf,rpm"
 	// vmPackages give a node a kernel of its own, as a server has it. nftables goes again: see vm.sh.
 	vmPackages = "initramfs-tools,udev,apparmor,nftables,linux-image-cloud-"
-	// vmExtras are in /usr/lib/lab/packages of a virtual machine with what they need, and not installed: for scenarios
-	// about the kernel's side of them.
-	vmExtras = "nfs-common nfs-kernel-server chrony"
-	// extrasHook has the archive's packages fetched there.
-	extrasHook = `mkdir -p "$1"/usr/lib/lab/packages; rm -f "$1"/var/cache/apt/archives/*.deb; ` +
-		`env APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get -q -y --no-install-recommends --download-only install ` + vmExtras +
-		` && mv "$1"/var/cache/apt/archives/*.deb "$1"/usr/lib/lab/packages/`
+	// extrasHook fetches packages into directories below /usr/lib/lab/packages of a virtual machine, with what they
+	// need, and does not install them: for scenarios about the kernel's side of them.
+	extrasHook = `set -eu; cd "$1"; extra() { dir=usr/lib/lab/packages/$1; shift; mkdir -p $dir; ` +
+		`rm -f var/cache/apt/archives/*.deb; APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get -q -y ` +
+		`--no-install-recommends --download-only install "$@"; mv var/cache/apt/archives/*.deb $dir/; }; ` +
+		`extra chrony chrony; extra nfs nfs-common nfs-kernel-server; ` +
+		`extra selinux selinux-policy-default selinux-utils policycoreutils`
 	// unwantedDocs keeps manuals and translations out of the nodes' disks.
 	unwantedDocs = "/usr/share/doc/* /usr/share/man/* /usr/share/locale/*"
 )
