@@ -74,7 +74,7 @@ func TestOwnKernel(t *testing.T) {
 	must(t, "use", s.Works(ctx, 1))
 	cgroupV2(t, s, ofContainerd, "SystemdCgroup = true")
 	out, err := s.Lab.Run(ctx, "n1",
-		"find /data/etcd/member /data/containerd/io.containerd.content.v1.content -maxdepth 0")
+		"find /data/etcd/default.etcd/member /data/containerd/io.containerd.content.v1.content -maxdepth 0")
 	must(t, "second disk: "+out, err)
 
 	s.Say("== second deploy changes nothing")

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
 // Eggo runs eggo-tui on the stand's state directory and returns its exit code.
@@ -25,11 +23,6 @@ func (s *Stand) Eggo(ctx context.Context, args ...string) (int, error) {
 
 // State is the state directory of eggo-tui.
 func (s *Stand) State() string { return filepath.Join(s.Dir, "state") }
-
-// Kubectl runs kubectl on the control plane s.Admin.
-func (s *Stand) Kubectl(ctx context.Context, args ...string) (string, error) {
-	return s.Lab.Run(ctx, s.Admin, kubectl+" "+shell.QuoteAll(args))
-}
 
 // Limit returns the usual limit, longer where a node of the lab is slow.
 func (s *Stand) Limit(usual time.Duration) time.Duration {
@@ -106,16 +99,6 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080
 // StartWorkload deploys two replicas behind a Service.
 func (s *Stand) StartWorkload(ctx context.Context) error {
 	return s.Apply(ctx, workload)
-}
-
-// Apply has kubectl apply a manifest.
-func (s *Stand) Apply(ctx context.Context, manifest string) error {
-	c := s.Lab.SSH(ctx, s.Admin, kubectl+" apply -f -")
-	c.Stdin = strings.NewReader(manifest)
-	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("kubectl apply: %w: %s", err, out)
-	}
-	return nil
 }
 
 type pod struct{ Name, Node, IP string }
