@@ -29,6 +29,7 @@ func (l *loader) check() {
 	l.checkPrivate()
 	l.checkEngine()
 	l.checkUpstreams()
+	l.checkElection()
 }
 
 func (l *loader) where(key string) position { return nearest(l.given, key) }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -92,6 +93,26 @@ func (l *loader) extraArg(e *ExtraArgs, v val, name, value string) {
 		return
 	}
 	e.Args[name] = value
+}
+
+// checkElection refuses several control planes whose controllers would all act at once: without an election each
+// controller manager and each scheduler believes that it is the only one.
+func (l *loader) checkElection() {
+	planes := len(l.c.With(bundle.ControlPlane))
+	if planes < 2 {
+		return
+	}
+	const flag = "--leader-elect"
+	for i, e := range l.c.ExtraArgs {
+		if e.Component != "kube-controller-manager" && e.Component != "kube-scheduler" {
+			continue
+		}
+		if on, err := strconv.ParseBool(e.Args[flag]); err == nil && !on {
+			key := fmt.Sprintf("config-extra-args[%d].extra-args.%s", i, flag)
+			l.errAt(l.where(key), key, "config.flag-election", "value", flag, "name", e.Component, "count",
+				strconv.Itoa(planes))
+		}
+	}
 }
 
 // ownedWords are parts of the flags that hold the cluster together: certificates, keys, kubeconfigs, data directories.

@@ -227,6 +227,10 @@ func rulesBesides() []ruleCase {
 			"config.layouts-conflict", "package-src", isError},
 		{"layouts mixed", "package-src:\n  x86src: /srv/eggo-amd64.tar.gz\n",
 			"install: {package-source: {srcpath: {amd64: /a.tar.gz}}}\n", "config.layouts-mixed", "install", isWarning},
+		{"no election of several schedulers", "  ip: 192.168.0.1\nnodes", "  ip: 192.168.0.1\n" +
+			"- {name: m1, ip: 192.168.0.31}\nconfig-extra-args:\n" +
+			"- {name: kube-scheduler, extra-args: {--leader-elect: 'false'}}\nnodes", "config.flag-election",
+			"config-extra-args[0].extra-args.--leader-elect", isError},
 		{"no masters", "masters:\n- name: m0\n  ip: 192.168.0.1\n", "", "config.no-masters", "masters", isError},
 		{"no workers", "nodes:\n- name: m0\n  ip: 192.168.0.1\n", "", "config.no-workers", "nodes", isWarning},
 		{"machine without name", "- name: m0\n  ip: 192.168.0.1\nnodes",
