@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // Clusters are those that a store knows of, by name. None is no error.
@@ -174,7 +174,7 @@ func lastRun(c *request.ClusterInfo, runs *journal.Cluster) {
 func aRun(c *request.ClusterInfo, runs *journal.Cluster, id string) {
 	c.LastRun = id
 	var ended *event.RunEnded
-	busy, now := runs.Writing(c.LastRun), runstate.New()
+	busy, now := runs.Writing(c.LastRun), state.New()
 	for rec, err := range journal.Read(runs.RunDir(c.LastRun)) {
 		if f := event.AsFault(err); f != nil {
 			if f.Code == "journal.newer-format" {

@@ -8,7 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // Run is a run that has its directory.
@@ -24,7 +24,7 @@ type Result struct {
 	Changed int  // steps
 	Logged  bool // the log has the end
 	// Active are the steps that a run without an end was at, and How is what is known of the end of its process.
-	Active []*runstate.Step
+	Active []*state.Step
 	How    string
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/control"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // ErrDied is the end of a run whose process ended without a word; Result says what it was at.
@@ -156,7 +156,7 @@ func readOutcome(dir string) (Result, error) {
 	last, err := journal.Last(dir)
 	end, is := last.Event.(event.RunEnded)
 	if err != nil || !is {
-		state := runstate.New()
+		state := state.New()
 		for rec, err := range journal.Read(dir) {
 			if err == nil { // what is there counts
 				state.Apply(rec)

@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // learnFrom is how many earlier runs Usual learns from.
@@ -231,7 +231,7 @@ func install(dir string) (Install, bool) {
 }
 
 // Usual learns how long steps take from the newest runs of the same verb before a run, of all clusters.
-func Usual(ctx context.Context, st Store, ref request.Ref) runstate.History {
+func Usual(ctx context.Context, st Store, ref request.Ref) state.History {
 	type past struct{ id, dir string }
 	var all []past
 	verb := ""
@@ -258,9 +258,9 @@ func Usual(ctx context.Context, st Store, ref request.Ref) runstate.History {
 		files.Close()
 	}
 	slices.SortFunc(all, func(a, b past) int { return strings.Compare(b.id, a.id) })
-	var states []*runstate.State
+	var states []*state.State
 	for _, p := range all[:min(len(all), learnFrom)] {
-		s := runstate.New()
+		s := state.New()
 		for rec, err := range journal.Read(p.dir) {
 			if err != nil {
 				break
@@ -269,5 +269,5 @@ func Usual(ctx context.Context, st Store, ref request.Ref) runstate.History {
 		}
 		states = append(states, s)
 	}
-	return runstate.Learn(states...)
+	return state.Learn(states...)
 }

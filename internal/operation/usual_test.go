@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // What is usual is learnt from earlier runs of the same verb, of any cluster; not from the run itself.
@@ -42,7 +42,7 @@ func TestUsual(t *testing.T) {
 	run("b", "cleanup", at.Add(2*time.Hour), time.Hour)
 	id := run("a", "deploy", at.Add(3*time.Hour), time.Hour)
 	h := operation.Usual(t.Context(), store.Dir{Root: root}, request.Ref{Cluster: "a", Run: id})
-	if got, _ := h.Usual(&runstate.Step{Step: event.Step{ID: "work/x", Host: "x"}}); got != 30*time.Second {
+	if got, _ := h.Usual(&state.Step{Step: event.Step{ID: "work/x", Host: "x"}}); got != 30*time.Second {
 		t.Errorf("usually %s", got)
 	}
 }

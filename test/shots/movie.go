@@ -19,7 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
@@ -86,7 +86,7 @@ func play(list []event.Record, lang i18n.Lang) ([]still, error) {
 	do(app, app.Init())
 	var out []still
 	captions, chapter := chapters(lang), 0
-	var step *runstate.Step // that is asked about
+	var step *state.Step // that is asked about
 	take := func(key string, stands time.Duration) {
 		s := still{app.View().Content, key, captions[chapter], stands}
 		if last := len(out) - 1; last >= 0 && s.shows(out[last]) {

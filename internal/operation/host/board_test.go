@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // inProgress is a run whose process lives, with a question that was asked long ago and answered.
@@ -71,7 +71,7 @@ func TestABoardBeginsWithAllThatIsLogged(t *testing.T) {
 	if board.Control == nil {
 		t.Error("a run in progress cannot be stopped")
 	}
-	state := runstate.New()
+	state := state.New()
 	take := func(n int) error {
 		t.Helper()
 		list, err := board.Feed.Take(n)

@@ -22,14 +22,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // acts gives the board of a run what a person can do there besides looking.
 func (h *Host) acts(c *journal.Cluster, id string, o *backend.Board) {
 	dir, name := c.RunDir(id), filepath.Base(c.Path())
 	o.LogPath = func(host string) string { return filepath.Join(dir, journal.NodeLog(host)) }
-	o.Usual = func() runstate.History {
+	o.Usual = func() state.History {
 		return operation.Usual(context.Background(), h.store(), request.Ref{Cluster: name, Run: id})
 	}
 	o.Support = func() (string, error) {

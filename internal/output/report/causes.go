@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // Cause is one thing that is wrong, with all that it was found on.
@@ -70,7 +70,7 @@ func Causes(findings []event.Finding) []Cause {
 }
 
 // Found are the causes among what a check of a run found.
-func Found(reasons []runstate.Reason) []Cause {
+func Found(reasons []state.Reason) []Cause {
 	var list []event.Finding
 	for _, r := range reasons {
 		if r.Found {

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // sign is what a machine says when something that happens often has happened. All parts of one of the lists stand in
@@ -56,7 +56,7 @@ func signs() []sign {
 
 // Likely says what probably lies behind a failure and what helps: by the full disks that were found, else by what the
 // machine said: the fault's own cause first, then its last lines, the newest first. false: nobody knows.
-func Likely(f *event.Fault, lines []runstate.Line) (cause, do event.Msg, ok bool) {
+func Likely(f *event.Fault, lines []state.Line) (cause, do event.Msg, ok bool) {
 	if full := f.Args[event.FullDisks]; full != "" {
 		return event.M("likely.disk-full-at", "path", full), event.M("likely.disk-full-at.do", "path", full), true
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 func TestWhatLiesBehindAFailure(t *testing.T) {
@@ -29,9 +29,9 @@ func TestWhatLiesBehindAFailure(t *testing.T) {
 		{"something nobody has seen", []string{"nor this"}, ""},
 		{"", nil, ""},
 	} {
-		var lines []runstate.Line
+		var lines []state.Line
 		for _, l := range c.lines {
-			lines = append(lines, runstate.Line{Text: l})
+			lines = append(lines, state.Line{Text: l})
 		}
 		got, do, ok := Likely(&event.Fault{Cause: c.cause}, lines)
 		if got.Key != c.want || ok != (c.want != "") {

@@ -1,5 +1,5 @@
 // Package report has the headless front ends: plain lines for people and CI logs, JSON lines for programs. Both are
-// sinks of the event bus; what they print comes from the records and from runstate alone. They assume no terminal: no
+// sinks of the event bus; what they print comes from the records and from run/state alone. They assume no terminal: no
 // colours, no widths, no cursor.
 //
 // A writer that fails (a closed pipe) silences the report and does not stop the run.
@@ -16,7 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/document"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 const (
@@ -38,12 +38,12 @@ type Plain struct {
 	// change that went well. Set it with Calmly once records have come.
 	Calm bool
 	// Usual is how long steps took in earlier runs; nil: nobody knows.
-	Usual runstate.History
+	Usual state.History
 
 	mu    sync.Mutex
 	w     io.Writer
 	p     *i18n.Printer
-	state *runstate.State
+	state *state.State
 	err   error
 	out   strings.Builder
 	last  time.Time // when something was printed, by the clock of the records
@@ -56,7 +56,7 @@ type Plain struct {
 
 // NewPlain makes a plain report on w.
 func NewPlain(w io.Writer, p *i18n.Printer) *Plain {
-	pl := &Plain{w: w, p: p, state: runstate.New(), told: map[string]time.Time{}, reason: map[string]string{},
+	pl := &Plain{w: w, p: p, state: state.New(), told: map[string]time.Time{}, reason: map[string]string{},
 		hosts: document.Width(p.T("report.jump-host"))}
 	for _, o := range outcomes() {
 		pl.words = max(pl.words, document.Width(pl.outcome(o)))
@@ -361,7 +361,7 @@ func (pl *Plain) stepEnded(at time.Time, e event.StepEnded) {
 	}
 	pl.fault(e.Fault)
 	if h := pl.state.Host(st.Host); h != nil {
-		for _, l := range h.LinesOf(e.Step, runstate.FailLines) {
+		for _, l := range h.LinesOf(e.Step, state.FailLines) {
 			pl.below("| " + event.Clean(l.Text))
 		}
 	}
@@ -417,7 +417,7 @@ func (pl *Plain) progress(at time.Time, e event.Progress) {
 }
 
 // transferOf is what is being sent for the step, nil if nothing is.
-func (pl *Plain) transferOf(st *runstate.Step) *runstate.Transfer {
+func (pl *Plain) transferOf(st *state.Step) *state.Transfer {
 	for _, t := range pl.state.Transfers {
 		if t.Step == st.ID && t.Host == st.Host {
 			return t
@@ -426,7 +426,7 @@ func (pl *Plain) transferOf(st *runstate.Step) *runstate.Transfer {
 	return nil
 }
 
-func (pl *Plain) transfer(t *runstate.Transfer) string {
+func (pl *Plain) transfer(t *state.Transfer) string {
 	text := event.Clean(t.What) + "  " + Size(t.Done)
 	if t.Total > 0 {
 		text += " / " + Size(t.Total) + "  " + itoa(int(100*float64(t.Done)/float64(t.Total))) + "%"
@@ -443,7 +443,7 @@ func (pl *Plain) transfer(t *runstate.Transfer) string {
 // beat names the steps that have been running longest.
 func (pl *Plain) beat(now time.Time) {
 	active := slices.Clone(pl.state.Active)
-	slices.SortStableFunc(active, func(a, b *runstate.Step) int { return a.Start.Compare(b.Start) })
+	slices.SortStableFunc(active, func(a, b *state.Step) int { return a.Start.Compare(b.Start) })
 	p := pl.p
 	if len(active) == 0 {
 		pl.line(now, "", p.T("report.waiting"), p.T("report.idle", "time", Short(now.Sub(pl.state.Now))))
@@ -471,7 +471,7 @@ func (pl *Plain) beat(now time.Time) {
 			}
 		}
 		if st.Said != nil {
-			if _, is := runstate.Until(*st.Said); is {
+			if _, is := state.Until(*st.Said); is {
 				text += "; " + p.Msg(AsOf(*st.Said, now))
 			}
 		}

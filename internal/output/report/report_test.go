@@ -21,7 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/document"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -337,7 +337,7 @@ func TestShortTimesAndSizes(t *testing.T) {
 }
 
 func TestTheTableHoldsItsColumnsInChinese(t *testing.T) {
-	s := runstate.New()
+	s := state.New()
 	failing(tell(sinkFunc(func(r event.Record) error { s.Apply(r); return nil })))
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		var first int
@@ -352,7 +352,7 @@ func TestTheTableHoldsItsColumnsInChinese(t *testing.T) {
 			}
 		}
 	}
-	if TimingTable(runstate.New(), i18n.NewPrinter(i18n.English)) != "" {
+	if TimingTable(state.New(), i18n.NewPrinter(i18n.English)) != "" {
 		t.Error("no steps, no table")
 	}
 }
@@ -404,7 +404,7 @@ func TestADecisionThatIsWaitedFor(t *testing.T) {
 func TestACalmReport(t *testing.T) {
 	var out bytes.Buffer
 	pl := NewPlain(&out, i18n.NewPrinter(i18n.English))
-	pl.Calm, pl.Usual = true, runstate.History{"up": 40 * time.Second}
+	pl.Calm, pl.Usual = true, state.History{"up": 40 * time.Second}
 	l := tell(pl)
 	begin(l, "deploy")
 	l.at(1, event.HostState{Host: "master-1", State: "connected"}, event.PhaseStarted{Phase: "infra"},
@@ -455,7 +455,7 @@ func TestStepTitle_StepsThatPollHaveNoAttempts(t *testing.T) {
 		l.at(1, event.StepStarted{Step: "join/n1", Try: 5},
 			event.StepRetry{Step: "join/n1", Try: 5, Delay: 2 * time.Second, Fault: fault},
 			event.StepStarted{Step: "join/n1", Try: 6})
-		st := runstate.Step{Step: event.Step{Title: event.M("step.bootstrap.join"), Polls: test.polls}}
+		st := state.Step{Step: event.Step{Title: event.M("step.bootstrap.join"), Polls: test.polls}}
 		if got := StepTitle(p, &st, 6); got != test.title {
 			t.Errorf("polls %v: title %q, not %q", test.polls, got, test.title)
 		}

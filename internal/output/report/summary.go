@@ -7,7 +7,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/document"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // topSteps is how many rows the table of times has.
@@ -110,7 +110,7 @@ func (pl *Plain) failures(e event.RunEnded) {
 		text, next := p.Fault(&f.Fault)
 		pl.out.WriteString("  " + pl.host(f.Step.Host) + "  " + p.Msg(f.Step.Title) + "\n    " + text + " [" +
 			event.Clean(f.Fault.Code) + "]\n")
-		if f.Fault.Code == runstate.CheckFailed {
+		if f.Fault.Code == state.CheckFailed {
 			pl.found(s.FoundBy(f.Step))
 		}
 		if next != "" && !told[next] {
@@ -126,7 +126,7 @@ func (pl *Plain) failures(e event.RunEnded) {
 	}
 	text, next := p.Fault(e.Fault)
 	pl.out.WriteString("\n" + p.T("report.run-failed", "fault", text) + " [" + event.Clean(e.Fault.Code) + "]\n")
-	if e.Fault.Code == runstate.CheckFailed && !head {
+	if e.Fault.Code == state.CheckFailed && !head {
 		pl.found(s.FoundBy(nil))
 	}
 	if next != "" {
@@ -135,7 +135,7 @@ func (pl *Plain) failures(e event.RunEnded) {
 }
 
 // found lists what a check found, by cause: the log has it far above.
-func (pl *Plain) found(reasons []runstate.Reason) {
+func (pl *Plain) found(reasons []state.Reason) {
 	p := pl.p
 	for _, c := range Found(reasons) {
 		text, next := p.Fault(&c.Findings[0].Fault)
@@ -155,7 +155,7 @@ func (pl *Plain) found(reasons []runstate.Reason) {
 
 // TimingTable says where the time of a run went: its steps by the time during which any node was at them, and the chain
 // of steps that the end waited for. It is Markdown, "" when no step ran.
-func TimingTable(s *runstate.State, p *i18n.Printer) string {
+func TimingTable(s *state.State, p *i18n.Printer) string {
 	titles := s.ByTitle()
 	if len(titles) == 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/document"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 func pad(s string, w int) string { return s + strings.Repeat(" ", max(0, w-document.Width(s))) }
@@ -103,7 +103,7 @@ func Sized(m event.Msg) event.Msg {
 
 // AsOf is a sentence as of now: the time that is left is counted down, and sizes read as people read them.
 func AsOf(m event.Msg, now time.Time) event.Msg {
-	if end, ok := runstate.Until(m); ok {
+	if end, ok := state.Until(m); ok {
 		m = m.With("left", max(end.Sub(now), 0).Round(time.Second).String())
 	}
 	return Sized(m)
@@ -125,7 +125,7 @@ func Awaits(p *i18n.Printer, w *event.Waiting) string {
 
 // StepTitle returns the title of a step, with the number of the attempt if it is not the first. A step that polls has
 // none: its tries are how it waits.
-func StepTitle(p *i18n.Printer, st *runstate.Step, try int) string {
+func StepTitle(p *i18n.Printer, st *state.Step, try int) string {
 	title := p.Msg(st.Title)
 	if try > 1 && !st.Polls {
 		return p.T("ui.fail.try", "step", title, "try", strconv.Itoa(try))

@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
@@ -20,7 +20,7 @@ type boardOf struct {
 	cluster, run string
 	lang         i18n.Lang
 	p            *i18n.Printer
-	usual        runstate.History
+	usual        state.History
 	now          time.Time
 	look         *string // the node that is looked at; nil: none
 	live         bool    // the run goes on, or its replay
@@ -30,7 +30,7 @@ type boardOf struct {
 }
 
 // clock is the time of the run's events.
-func (b boardOf) clock(s *runstate.State) time.Time {
+func (b boardOf) clock(s *state.State) time.Time {
 	switch {
 	case b.replay:
 		return b.now
@@ -107,9 +107,9 @@ type step struct {
 }
 
 // drawBoard draws all but the node that is looked at.
-func (p *Page) drawBoard(s *runstate.State, b boardOf) (parts, error) {
+func (p *Page) drawBoard(s *state.State, b boardOf) (parts, error) {
 	out := parts{seq: s.Seq, order: map[string][]string{"nodes": {}}}
-	hosts := slices.DeleteFunc(slices.Clone(s.Hosts), func(h *runstate.Host) bool { return !h.Shown() })
+	hosts := slices.DeleteFunc(slices.Clone(s.Hosts), func(h *state.Host) bool { return !h.Shown() })
 	size := "panes"
 	if len(hosts) > cardsMost {
 		size = "rows"
@@ -125,7 +125,7 @@ func (p *Page) drawBoard(s *runstate.State, b boardOf) (parts, error) {
 		return out, err
 	}
 	type placed struct {
-		rank runstate.Rank
+		rank state.Rank
 		id   string
 	}
 	var places []placed
@@ -145,7 +145,7 @@ func (p *Page) drawBoard(s *runstate.State, b boardOf) (parts, error) {
 }
 
 // whole is the head.
-func (b boardOf) whole(s *runstate.State) whole {
+func (b boardOf) whole(s *state.State) whole {
 	w := whole{Cluster: b.cluster, Run: b.run, Verb: worded(b.p, "ui.verb.", s.Run.Verb), Total: s.Total,
 		Failed: s.Counts[event.Failed] + s.Counts[event.Unknown], Open: len(s.Open), Live: b.live, Replay: b.replay,
 		State: "waiting"}
@@ -205,7 +205,7 @@ func (b boardOf) hostName(name string) string {
 }
 
 // node is one on the board.
-func (b boardOf) node(s *runstate.State, h *runstate.Host, size string) (node, runstate.Rank) {
+func (b boardOf) node(s *state.State, h *state.Host, size string) (node, state.Rank) {
 	at := s.Standing(h)
 	n := node{Name: b.hostName(h.Name), Host: h.Name, State: at.State, Word: b.p.T("ui.state." + at.State),
 		Ended: h.Ended, Total: h.Total, Size: size, Base: runPath(b.cluster, b.run)}
@@ -214,8 +214,8 @@ func (b boardOf) node(s *runstate.State, h *runstate.Host, size string) (node, r
 		roles = append(roles, worded(b.p, "ui.role.", r))
 	}
 	n.Roles, n.RoleIDs = b.p.List(roles), h.Roles
-	if at.Rank <= runstate.RankFailed && at.Step != nil && at.Step.Fault != nil {
-		n.Why, n.Fix = b.why(at.Step.Fault, h.LinesOf(at.Step.ID, runstate.FailLines))
+	if at.Rank <= state.RankFailed && at.Step != nil && at.Step.Fault != nil {
+		n.Why, n.Fix = b.why(at.Step.Fault, h.LinesOf(at.Step.ID, state.FailLines))
 	}
 	if x := b.foundOn(s, h.Name); len(x) > 0 && n.Why == "" {
 		n.Why, n.Fix = x[0].Text, x[0].Fix
@@ -224,7 +224,7 @@ func (b boardOf) node(s *runstate.State, h *runstate.Host, size string) (node, r
 	if at.Step != nil {
 		n.Doing = b.p.Msg(at.Step.Title)
 	}
-	if x, silent := b.usual.Silent(h, b.clock(s)); silent && b.live && at.Rank == runstate.RankFine {
+	if x, silent := b.usual.Silent(h, b.clock(s)); silent && b.live && at.Rank == state.RankFine {
 		n.Warn, n.Doing = true, b.stall(x)
 	}
 	if size != "panes" {
@@ -248,7 +248,7 @@ func (b boardOf) node(s *runstate.State, h *runstate.Host, size string) (node, r
 }
 
 // stall says what a silent node waits for.
-func (b boardOf) stall(x runstate.Stall) string {
+func (b boardOf) stall(x state.Stall) string {
 	title := b.p.Msg(x.Step.Title)
 	out := b.p.T("ui.stall", "step", title, "since", report.Short(x.Quiet.Truncate(time.Second)))
 	if x.Usual > 0 {
@@ -265,14 +265,14 @@ func (b boardOf) stall(x runstate.Stall) string {
 const paneSteps = 7
 
 // lastSteps are those that ended last, those that run, and the next one while nothing runs.
-func (b boardOf) lastSteps(s *runstate.State, h *runstate.Host, at runstate.Standing) []step {
+func (b boardOf) lastSteps(s *state.State, h *state.Host, at state.Standing) []step {
 	var out []step
 	for _, st := range h.Active {
 		if st != at.Step {
 			out = append(out, b.step(s, st))
 		}
 	}
-	if at.Step != nil && (at.Step.Running() || at.Rank <= runstate.RankFailed) {
+	if at.Step != nil && (at.Step.Running() || at.Rank <= state.RankFailed) {
 		out = append(out, b.step(s, at.Step))
 	}
 	if len(h.Active) == 0 && s.Ended == nil {
@@ -284,7 +284,7 @@ func (b boardOf) lastSteps(s *runstate.State, h *runstate.Host, at runstate.Stan
 		}
 	}
 	for i := len(h.Done) - 1; i >= 0 && len(out) < paneSteps; i-- {
-		if st := h.Done[i]; st.Try > 0 && (st != at.Step || !st.Running() && at.Rank > runstate.RankFailed) {
+		if st := h.Done[i]; st.Try > 0 && (st != at.Step || !st.Running() && at.Rank > state.RankFailed) {
 			out = slices.Insert(out, 0, b.step(s, st))
 		}
 	}
@@ -292,7 +292,7 @@ func (b boardOf) lastSteps(s *runstate.State, h *runstate.Host, at runstate.Stan
 }
 
 // step is one, as it is now.
-func (b boardOf) step(s *runstate.State, st *runstate.Step) step {
+func (b boardOf) step(s *state.State, st *state.Step) step {
 	x := step{ID: st.ID, Title: report.StepTitle(b.p, st, st.Try), State: "waiting"}
 	switch {
 	case st.Outcome != "":
@@ -301,7 +301,7 @@ func (b boardOf) step(s *runstate.State, st *runstate.Step) step {
 		}
 	case st.Asked:
 		x.State = "asked"
-	case st.Try > 0 && st.Delay >= runstate.RetryLong && st.Pause.After(b.clock(s)):
+	case st.Try > 0 && st.Delay >= state.RetryLong && st.Pause.After(b.clock(s)):
 		x.State = "retry"
 		x.Took = b.p.T("ui.step.again", "time", report.Short(st.Pause.Sub(b.clock(s)).Truncate(time.Second)))
 	case st.Try > 0:
@@ -316,7 +316,7 @@ func (b boardOf) step(s *runstate.State, st *runstate.Step) step {
 }
 
 // flow says how far a transfer is, at what rate, and how long the rest takes.
-func (b boardOf) flow(t *runstate.Transfer) string {
+func (b boardOf) flow(t *state.Transfer) string {
 	out := []string{report.Size(t.Done)}
 	if t.Total > 0 {
 		out[0] = report.AmountOf(t.Done, t.Total)
@@ -331,7 +331,7 @@ func (b boardOf) flow(t *runstate.Transfer) string {
 }
 
 // why says what is wrong, and what helps.
-func (b boardOf) why(f *event.Fault, printed []runstate.Line) (text, fix string) {
+func (b boardOf) why(f *event.Fault, printed []state.Line) (text, fix string) {
 	text, fix = b.p.Fault(f)
 	if cause, do, known := report.Likely(f, printed); known {
 		return b.p.Msg(cause), b.p.Msg(do)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/server"
 )
 
@@ -48,7 +48,7 @@ type found struct {
 }
 
 // found are findings by their cause.
-func (b boardOf) found(reasons []runstate.Reason) (out []found) {
+func (b boardOf) found(reasons []state.Reason) (out []found) {
 	for _, c := range report.Found(reasons) {
 		f := c.Findings[0].Fault
 		x := found{Code: event.Clean(f.Code)}
@@ -62,9 +62,9 @@ func (b boardOf) found(reasons []runstate.Reason) (out []found) {
 }
 
 // foundOn are those of a node, of a run that has ended or waits for a decision about its checks.
-func (b boardOf) foundOn(s *runstate.State, host string) []found {
-	var of []runstate.Reason
-	add := func(list []runstate.Reason) {
+func (b boardOf) foundOn(s *state.State, host string) []found {
+	var of []state.Reason
+	add := func(list []state.Reason) {
 		for _, r := range list {
 			if r.Found && r.Host == host {
 				of = append(of, r)
@@ -72,7 +72,7 @@ func (b boardOf) foundOn(s *runstate.State, host string) []found {
 		}
 	}
 	for _, q := range s.Open {
-		if q.Fault.Code == runstate.CheckFailed {
+		if q.Fault.Code == state.CheckFailed {
 			add(s.FoundBy(q.Step))
 		}
 	}

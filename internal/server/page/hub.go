@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // hubs are the runs that somebody watches: each log is read and reduced once, and drawn once in each language, however
@@ -34,8 +34,8 @@ type hub struct {
 	mu    sync.Mutex
 	log   Log
 	bad   *event.Fault // why the log cannot be read on
-	state *runstate.State
-	usual runstate.History
+	state *state.State
+	usual state.History
 	read  time.Time // when the log was read last
 	over  bool
 	at    moment
@@ -64,7 +64,7 @@ func (h *hubs) enter(ctx context.Context, cluster, run string) (*hub, error) {
 	}
 	x := h.all[key]
 	if x == nil {
-		x = &hub{key: key, state: runstate.New()}
+		x = &hub{key: key, state: state.New()}
 		h.all[key] = x
 	}
 	x.viewers++
@@ -181,11 +181,11 @@ func (x *hub) board(p *Page, b boardOf) (parts, error) {
 type replayed struct {
 	log   Log
 	play  *backend.Replay
-	state *runstate.State
+	state *state.State
 }
 
 func newReplay(log Log, from uint64, speed float64, now func() time.Time) *replayed {
-	r := &replayed{log: log, state: runstate.New()}
+	r := &replayed{log: log, state: state.New()}
 	r.play = backend.NewReplay(log, min(64, max(0.25, speed)), now)
 	for from > r.state.Seq { // what was seen already
 		rec, err := log.Next()

@@ -1,6 +1,6 @@
 // Package page is the web page of a server: what the API and the logs of runs have, drawn as HTML in the language of
 // the reader. It is a client of the API in the same process: rights are checked there, and nothing is shown that it
-// does not give. The logs are reduced by runstate and said by i18n, as on a terminal; the scripts of the page only put
+// does not give. The logs are reduced by run/state and said by i18n, as on a terminal; the scripts of the page only put
 // in place what they are sent.
 package page
 
@@ -26,7 +26,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
@@ -49,7 +49,7 @@ type Options struct {
 	// Open opens the log of a run.
 	Open func(ctx context.Context, cluster, run string) (Log, error)
 	// Usual is how long steps took in earlier runs; nil: nobody knows.
-	Usual  func(ctx context.Context, cluster, run string) runstate.History
+	Usual  func(ctx context.Context, cluster, run string) state.History
 	Access access.Control
 	Rules  profile.Rules
 	// Bundles is the directory of bundles, for people to read.

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 func escaped(s string) string { return url.PathEscape(s) }
@@ -63,7 +63,7 @@ type rest struct {
 }
 
 // drawFailures draws the steps that wait for a decision, and at the end those that failed, with the summary.
-func (p *Page) drawFailures(s *runstate.State, b boardOf, out *parts) error {
+func (p *Page) drawFailures(s *state.State, b boardOf, out *parts) error {
 	out.order["asks"] = []string{}
 	more := rest{Cluster: b.cluster, Run: b.run}
 	put := func(f failure) error {
@@ -106,13 +106,13 @@ func (p *Page) drawFailures(s *runstate.State, b boardOf, out *parts) error {
 }
 
 // question is a step that waits for a decision.
-func (b boardOf) question(s *runstate.State, q *runstate.Question) failure {
+func (b boardOf) question(s *state.State, q *state.Question) failure {
 	f := b.failure(s, q.Step, &q.Fault, q.Lines)
 	f.Open, f.Since = !b.replay && b.live, q.Since.UnixMilli()
 	return f
 }
 
-func (b boardOf) failure(s *runstate.State, st *runstate.Step, f *event.Fault, printed []runstate.Line) failure {
+func (b boardOf) failure(s *state.State, st *state.Step, f *event.Fault, printed []state.Line) failure {
 	text, next := b.p.Fault(f)
 	x := failure{ID: "f-" + st.ID, Cluster: b.cluster, Run: b.run,
 		Node: b.hostName(st.Host), Host: st.Host, StepID: st.ID, Step: report.StepTitle(b.p, st, st.Try),
@@ -121,7 +121,7 @@ func (b boardOf) failure(s *runstate.State, st *runstate.Step, f *event.Fault, p
 	if cause, do, known := report.Likely(f, printed); known {
 		x.Likely, x.Fix = b.p.Msg(cause), b.p.Msg(do)
 	}
-	if f.Code == runstate.CheckFailed {
+	if f.Code == state.CheckFailed {
 		x.Found = b.found(s.FoundBy(st))
 	}
 	for _, l := range printed {
@@ -155,7 +155,7 @@ type timing struct {
 	Part        int // of the longest, in percent
 }
 
-func (b boardOf) summary(s *runstate.State) summary {
+func (b boardOf) summary(s *state.State) summary {
 	o := s.Ended.Outcome
 	key := string(o)
 	if s.Run.Verb == "cleanup" && o.Done() {
@@ -171,7 +171,7 @@ func (b boardOf) summary(s *runstate.State) summary {
 	if s.Ended.Fault != nil {
 		x.Fault, x.Fix = b.p.Fault(s.Ended.Fault)
 		x.Fix = b.advice(s.Ended.Fault.Code, x.Fix)
-		if s.Ended.Fault.Code == runstate.CheckFailed && len(s.Failures) == 0 {
+		if s.Ended.Fault.Code == state.CheckFailed && len(s.Failures) == 0 {
 			x.Found = b.found(s.FoundBy(nil))
 		}
 	}
@@ -227,7 +227,7 @@ type group struct {
 }
 
 // withNode adds the node that is looked at.
-func (p *Page) withNode(s *runstate.State, b boardOf, out parts) (parts, error) {
+func (p *Page) withNode(s *state.State, b boardOf, out parts) (parts, error) {
 	if b.look == nil {
 		return out, nil
 	}
@@ -255,10 +255,10 @@ func (p *Page) withNode(s *runstate.State, b boardOf, out parts) (parts, error) 
 			d.Groups = append(d.Groups, g)
 		}
 	}
-	for i, l := range h.Lines[max(0, len(h.Lines)-runstate.KeepLines):] {
+	for i, l := range h.Lines[max(0, len(h.Lines)-state.KeepLines):] {
 		x := line{Text: event.Clean(l.Text), Err: l.Stream == "stderr", At: report.Clock(l.Time.Sub(s.Started))}
 		if st := s.Step(l.Step); st != nil && (i == 0 || len(d.Last) > 0 && h.Lines[max(0,
-			len(h.Lines)-runstate.KeepLines)+i-1].Step != l.Step) {
+			len(h.Lines)-state.KeepLines)+i-1].Step != l.Step) {
 			x.Head = b.p.Msg(st.Title)
 		}
 		d.Last = append(d.Last, x)
@@ -268,7 +268,7 @@ func (p *Page) withNode(s *runstate.State, b boardOf, out parts) (parts, error) 
 }
 
 // longStep is a step in the list of all: with when it began, its part of the time of the run, and what it changed.
-func (b boardOf) longStep(s *runstate.State, st *runstate.Step, length time.Duration) step {
+func (b boardOf) longStep(s *state.State, st *state.Step, length time.Duration) step {
 	x := b.step(s, st)
 	if st.Try > 0 && !st.Start.IsZero() {
 		x.Begins = report.Clock(st.Start.Sub(s.Started))
@@ -287,7 +287,7 @@ func (b boardOf) longStep(s *runstate.State, st *runstate.Step, length time.Dura
 		x.Note = b.p.Msg(*st.Why)
 	}
 	if st.Fault != nil && (x.State == "failed" || x.State == "unknown" || x.State == "asked" || x.State == "retry") {
-		x.Fault, x.Fix = b.why(st.Fault, s.Host(st.Host).LinesOf(st.ID, runstate.FailLines))
+		x.Fault, x.Fix = b.why(st.Fault, s.Host(st.Host).LinesOf(st.ID, state.FailLines))
 	}
 	return x
 }

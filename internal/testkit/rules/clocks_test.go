@@ -12,7 +12,7 @@ import (
 // duration is the difference of two readings of time.Now, which measure it.
 func TestDurationsAreMeasured(t *testing.T) {
 	ofTheDay := regexp.MustCompile(`\.Unix(Nano|Milli|Micro)?\(|time\.Unix(Milli|Micro)?\(`)
-	for _, pkg := range []string{"run/engine", "run/event", "remote", "run/runstate", "run/control", "output/report"} {
+	for _, pkg := range []string{"run/engine", "run/event", "remote", "run/state", "run/control", "output/report"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", pkg, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(pkg, err)

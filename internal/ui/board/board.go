@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -29,8 +29,8 @@ type Board struct {
 	Cursor int // of the machines as they are drawn
 	Top    int // first row of machines that is drawn; Render keeps the cursor in sight
 	Filter string
-	Usual  runstate.History // how long steps took in earlier runs; nil: nobody knows
-	Spin   string           // marks a step that runs, one of a spinner's frames; "": nothing moves
+	Usual  state.History // how long steps took in earlier runs; nil: nobody knows
+	Spin   string        // marks a step that runs, one of a spinner's frames; "": nothing moves
 
 	spots []spot // as drawn last
 	right int    // machines from one to the one beside it
@@ -44,7 +44,7 @@ type Board struct {
 type spot struct{ x, y, w, h, at int }
 
 // Render draws the board in w×h cells: exactly h lines of exactly w cells. now is the clock of the run's events.
-func (b *Board) Render(s *runstate.State, now time.Time, w, h int) []string {
+func (b *Board) Render(s *state.State, now time.Time, w, h int) []string {
 	if w < MinWidth || h < MinHeight {
 		return b.tooSmall(s, w, h)
 	}
@@ -102,11 +102,11 @@ func (b *Board) Move(right, down int) {
 }
 
 // Trouble puts the cursor on the next machine in trouble, false when none is.
-func (b *Board) Trouble(s *runstate.State, now time.Time) bool {
+func (b *Board) Trouble(s *state.State, now time.Time) bool {
 	views := b.views(s, now)
 	b.settle(views)
 	for i := range views {
-		if k := (b.Cursor + 1 + i) % len(views); views[k].rank < runstate.RankFine {
+		if k := (b.Cursor + 1 + i) % len(views); views[k].rank < state.RankFine {
 			b.Cursor = k
 			return true
 		}
@@ -115,7 +115,7 @@ func (b *Board) Trouble(s *runstate.State, now time.Time) bool {
 }
 
 // Host is the name of the machine under the cursor and whether there is one.
-func (b *Board) Host(s *runstate.State, now time.Time) (string, bool) {
+func (b *Board) Host(s *state.State, now time.Time) (string, bool) {
 	views := b.views(s, now)
 	if len(views) == 0 {
 		return "", false
@@ -124,13 +124,13 @@ func (b *Board) Host(s *runstate.State, now time.Time) (string, bool) {
 	return views[b.Cursor].host.Name, true
 }
 
-func (b *Board) tooSmall(s *runstate.State, w, h int) []string {
+func (b *Board) tooSmall(s *state.State, w, h int) []string {
 	text := []string{b.P.T("ui.too-small", "width", fmt.Sprint(MinWidth), "height", fmt.Sprint(MinHeight+1)),
 		b.P.T("ui.goes-on", "ended", fmt.Sprint(ended(s)), "total", fmt.Sprint(s.Total))}
 	return widget.Block(text, w, h, b.Theme.Glyphs.Cut)
 }
 
-func ended(s *runstate.State) int {
+func ended(s *state.State) int {
 	n := 0
 	for _, c := range s.Counts {
 		n += c
@@ -139,7 +139,7 @@ func ended(s *runstate.State) int {
 }
 
 // head: the name of the program, what is done to which cluster, and the time.
-func (b *Board) head(s *runstate.State, now time.Time, w int) string {
+func (b *Board) head(s *state.State, now time.Time, w int) string {
 	t, p := b.Theme, b.P
 	l := new(widget.Line).Space(1).Add(t.Strong, "egg").Add(t.Brand, "o").Space(2)
 	verb := s.Run.Verb
@@ -164,7 +164,7 @@ func (b *Board) head(s *runstate.State, now time.Time, w int) string {
 }
 
 // whole is the bar of the whole run with its numbers.
-func (b *Board) whole(s *runstate.State, w int) string {
+func (b *Board) whole(s *state.State, w int) string {
 	t, done := b.Theme, ended(s)
 	part := 0.0
 	if s.Total > 0 {
@@ -186,12 +186,12 @@ func (b *Board) whole(s *runstate.State, w int) string {
 // stop is a phase on the rail.
 type stop struct {
 	glyph, name, count string
-	of                 *runstate.Phase
+	of                 *state.Phase
 	on                 bool
 }
 
 // stops are the phases, and the number of the present one: the last that has begun.
-func (b *Board) stops(s *runstate.State) (stops []stop, at int) {
+func (b *Board) stops(s *state.State) (stops []stop, at int) {
 	on := false
 	for i, ph := range s.Phases {
 		st := stop{of: ph, name: b.P.Msg(ph.Title)}
@@ -213,7 +213,7 @@ func (b *Board) stops(s *runstate.State) (stops []stop, at int) {
 
 // rail names the phases with their states. Where they do not all fit, those that have ended and those to come are only
 // counted, the ones farthest from the present first.
-func (b *Board) rail(s *runstate.State, w int) string {
+func (b *Board) rail(s *state.State, w int) string {
 	stops, at := b.stops(s)
 	between, counts := " "+b.Theme.Glyphs.Rule+" ", true
 	// Neighbours without names that are in the same state stand together, as a number.
@@ -277,7 +277,7 @@ func (b *Board) rail(s *runstate.State, w int) string {
 }
 
 // news is the newest notice or finding, above the footer.
-func (b *Board) news(s *runstate.State, now time.Time, w int) []string {
+func (b *Board) news(s *state.State, now time.Time, w int) []string {
 	if len(s.Notices) == 0 {
 		return nil
 	}

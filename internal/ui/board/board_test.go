@@ -11,7 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
@@ -22,8 +22,8 @@ var _ = flag.Bool("update", false, "write the goldens")
 var start = time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 
 // story is a run of n machines, cut off in the middle: transfers, a failure, a retry, output in two languages.
-func story(n int) (*runstate.State, time.Time) {
-	s := runstate.New()
+func story(n int) (*state.State, time.Time) {
+	s := state.New()
 	seq := uint64(0)
 	at := func(sec float64, e event.Event) {
 		seq++
@@ -138,7 +138,7 @@ func fills(t *testing.T, lines []string, w, h int) {
 // However narrow a pane is, what is said of a transfer is whole: the end of it, when it will be done, says most.
 func TestATransferInLittleRoom(t *testing.T) {
 	b := &Board{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{})}
-	s := runstate.New()
+	s := state.New()
 	at := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 	for i := range 6 {
 		s.Apply(event.Record{Seq: uint64(i + 1), Time: at.Add(time.Duration(i) * time.Second),

@@ -8,16 +8,16 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // Failure is a step that failed, as the panel shows it: with choices while somebody is to decide, else to be read only.
 type Failure struct {
-	Step    *runstate.Step
+	Step    *state.Step
 	Fault   event.Fault
-	Lines   []runstate.Line
+	Lines   []state.Line
 	Try     int
 	At, Of  int // which of how many, from 1
 	Choices []Choice
@@ -32,12 +32,12 @@ type Choice struct {
 }
 
 // Asked is the question as the panel shows it.
-func Asked(q *runstate.Question, at, of int) Failure {
+func Asked(q *state.Question, at, of int) Failure {
 	return Failure{Step: q.Step, Fault: q.Fault, Lines: q.Lines, Try: q.Try, At: at, Of: of, Open: true}
 }
 
 // Past is a failure that was decided long ago.
-func Past(f *runstate.Failure, at, of int) Failure {
+func Past(f *state.Failure, at, of int) Failure {
 	return Failure{Step: f.Step, Fault: f.Fault, Lines: f.Lines, Try: f.Step.Try, At: at, Of: of}
 }
 
@@ -160,13 +160,13 @@ func (c *panel) line(key string, st widget.Ink, text string) {
 }
 
 // lines are the newest of what the step printed.
-func (c *panel) lines(list []runstate.Line, room int) []string {
+func (c *panel) lines(list []state.Line, room int) []string {
 	if len(list) == 0 {
 		return []string{"  " + c.t.Faint.Render(c.p.T("ui.fail.silent"))}
 	}
 	room--
 	var rows [][]string
-	for _, l := range slices.Backward(list[max(0, len(list)-runstate.FailLines):]) {
+	for _, l := range slices.Backward(list[max(0, len(list)-state.FailLines):]) {
 		st, most := c.t.Dim, 1
 		if l.Stream == "stderr" { // what went wrong mostly stands at the end of such a line
 			st, most = c.t.Warn, 3

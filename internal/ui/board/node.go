@@ -9,30 +9,30 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // view is what the board shows of one machine.
 type view struct {
-	host  *runstate.Host
-	rank  runstate.Rank // those in trouble first
+	host  *state.Host
+	rank  state.Rank // those in trouble first
 	glyph string
 	style widget.Ink
 	state string // its name, the same in every language
 	word  string
-	short string         // the word where there is little room
-	stall string         // what it waits for in silence, "" when it does not
-	brief string         // the same where there is little room
-	said  string         // what its step gave notice of last, while it runs
-	step  *runstate.Step // that runs, or ended last
-	since time.Duration  // that the step runs
-	part  float64        // of the machine's steps
+	short string        // the word where there is little room
+	stall string        // what it waits for in silence, "" when it does not
+	brief string        // the same where there is little room
+	said  string        // what its step gave notice of last, while it runs
+	step  *state.Step   // that runs, or ended last
+	since time.Duration // that the step runs
+	part  float64       // of the machine's steps
 }
 
 // views of all machines, in the order in which they are drawn: trouble first, else as planned, so that nothing jumps
 // about while all is well.
-func (b *Board) views(s *runstate.State, now time.Time) []view {
+func (b *Board) views(s *state.State, now time.Time) []view {
 	out := make([]view, 0, len(s.Hosts))
 	for _, h := range s.Hosts {
 		if !h.Shown() {
@@ -47,7 +47,7 @@ func (b *Board) views(s *runstate.State, now time.Time) []view {
 }
 
 // count is how many machines there are, shown or not.
-func (b *Board) count(s *runstate.State) int {
+func (b *Board) count(s *state.State) int {
 	n := 0
 	for _, h := range s.Hosts {
 		if h.Shown() {
@@ -57,7 +57,7 @@ func (b *Board) count(s *runstate.State) int {
 	return n
 }
 
-func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
+func (b *Board) view(s *state.State, h *state.Host, now time.Time) view {
 	v := view{host: h, step: h.Doing()}
 	if h.Total > 0 {
 		v.part = float64(h.Ended) / float64(h.Total)
@@ -74,7 +74,7 @@ func (b *Board) view(s *runstate.State, h *runstate.Host, now time.Time) view {
 	if key := "ui.state.short." + at.State; b.P.Has(key) {
 		v.short = b.P.T(key)
 	}
-	if x, ok := b.Usual.Silent(h, now); ok && !over && v.rank == runstate.RankFine {
+	if x, ok := b.Usual.Silent(h, now); ok && !over && v.rank == state.RankFine {
 		v.style = b.Theme.Warn
 		step, since, quiet := b.P.Msg(x.Step.Title), report.Short(x.Since), report.Short(x.Quiet)
 		v.stall, v.brief = b.P.T("ui.stall", "step", step, "since", quiet),
@@ -116,7 +116,7 @@ func (b *Board) mark(state string) (glyph string, style widget.Ink) {
 }
 
 // name of the machine for people.
-func (b *Board) name(h *runstate.Host) string {
+func (b *Board) name(h *state.Host) string {
 	if h.Name == "" {
 		return b.P.T("report.jump-host")
 	}
@@ -124,7 +124,7 @@ func (b *Board) name(h *runstate.Host) string {
 }
 
 // roles in words, in short ones where the usual ones take more than w cells, and the first of them where those do too.
-func (b *Board) roles(h *runstate.Host, w int) string {
+func (b *Board) roles(h *state.Host, w int) string {
 	if len(h.Roles) == 0 {
 		return ""
 	}
@@ -149,7 +149,7 @@ func (b *Board) doing(v view) string {
 }
 
 // transfer that goes to the machine, nil if none does.
-func transfer(s *runstate.State, host string) *runstate.Transfer {
+func transfer(s *state.State, host string) *state.Transfer {
 	for _, t := range s.Transfers {
 		if t.Host == host {
 			return t
@@ -160,7 +160,7 @@ func transfer(s *runstate.State, host string) *runstate.Transfer {
 
 // flow says in w cells how far a transfer is, at what rate, and how long the rest takes: in fewer words where there is
 // little room, for the end of it says most.
-func (b *Board) flow(t *runstate.Transfer, w int) string {
+func (b *Board) flow(t *state.Transfer, w int) string {
 	rate, left, timed := t.Rate(), "", false
 	if d, ok := t.Left(); ok {
 		left, timed = b.P.T("ui.left", "time", report.Short(d)), true
@@ -224,7 +224,7 @@ func round(n float64) string {
 // another step printed is none of its: below its title that would be false.
 func (b *Board) words(v view, n int) []string {
 	var out []string
-	if v.rank <= runstate.RankFailed && v.step != nil && v.step.Fault != nil {
+	if v.rank <= state.RankFailed && v.step != nil && v.step.Fault != nil {
 		out = b.why(v)
 		return out[:min(n, len(out))]
 	}
@@ -248,7 +248,7 @@ func (b *Board) why(v view) []string {
 		return nil
 	}
 	text, next := b.P.Fault(v.step.Fault)
-	if cause, do, ok := report.Likely(v.step.Fault, v.host.LinesOf(v.step.ID, runstate.FailLines)); ok {
+	if cause, do, ok := report.Likely(v.step.Fault, v.host.LinesOf(v.step.ID, state.FailLines)); ok {
 		next = b.P.Join(b.P.Msg(cause), b.P.Msg(do))
 	}
 	// it stands below the machine's name

@@ -11,14 +11,14 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // asked is the story in which two machines wait for a decision.
-func asked(n int) (*runstate.State, time.Time) {
+func asked(n int) (*state.State, time.Time) {
 	s, now := story(n)
 	seq := s.Seq
 	at := func(e event.Event) {
@@ -50,7 +50,7 @@ func asked(n int) (*runstate.State, time.Time) {
 }
 
 // finished is the story at its end.
-func finished(n int, outcome event.Outcome) *runstate.State {
+func finished(n int, outcome event.Outcome) *state.State {
 	s, now := story(n)
 	seq, last := s.Seq, 0
 	at := func(sec int, e event.Event) {
@@ -59,7 +59,7 @@ func finished(n int, outcome event.Outcome) *runstate.State {
 		s.Apply(event.Record{Seq: seq, Time: now.Add(time.Duration(last) * time.Second), Event: e})
 	}
 	if outcome.Done() {
-		s = runstate.New()
+		s = state.New()
 		full, _ := story(n)
 		seq = 0
 		plan := event.PlanMade{}
@@ -184,7 +184,7 @@ func TestAPanelOfAnySizeKeepsItsChoices(t *testing.T) {
 	s, _ := asked(3)
 	long := *s.Open[0]
 	long.Fault.Cause = strings.Repeat("很长的原因 and a long cause ", 40)
-	for _, q := range []*runstate.Question{s.Open[0], s.Open[1], &long} {
+	for _, q := range []*state.Question{s.Open[0], s.Open[1], &long} {
 		for w := 30; w < 200; w += 17 {
 			for h := 12; h < 60; h += 11 {
 				f := Asked(q, 1, 2)
@@ -295,14 +295,14 @@ func TestWhatIsSeenIsHit(t *testing.T) {
 func TestAStallIsTold(t *testing.T) {
 	s, now := story(3)
 	for name, c := range map[string]struct {
-		usual runstate.History
+		usual state.History
 		after time.Duration
 		want  string
 	}{
 		"nobody knows what is usual": {nil, 2 * time.Minute, "no output for 2m02s: Install packages"},
-		"longer than usual": {runstate.History{"infrastructure.packages": 40 * time.Second}, 2 * time.Minute,
+		"longer than usual": {state.History{"infrastructure.packages": 40 * time.Second}, 2 * time.Minute,
 			"Install packages: running 2m03s (usually 40s)"},
-		"not yet":  {runstate.History{"infrastructure.packages": 10 * time.Minute}, 2 * time.Minute, ""},
+		"not yet":  {state.History{"infrastructure.packages": 10 * time.Minute}, 2 * time.Minute, ""},
 		"just now": {nil, 10 * time.Second, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -346,7 +346,7 @@ func TestOutputBelongsToItsStep(t *testing.T) {
 func TestThePhaseLineKeepsItsNames(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		for running := range 7 {
-			s := runstate.New()
+			s := state.New()
 			plan := event.PlanMade{}
 			ids := []string{"preflight", "infrastructure", "etcd", "control-plane", "bootstrap", "addons", "check"}
 			for i, id := range ids {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -26,7 +26,7 @@ const (
 )
 
 // machines fills w×h cells with all machines: large panes while they fit, then cards of two lines, then rows.
-func (b *Board) machines(s *runstate.State, now time.Time, views []view, w, h int) []string {
+func (b *Board) machines(s *state.State, now time.Time, views []view, w, h int) []string {
 	n := len(views)
 	if n == 0 && b.Filter != "" && b.count(s) > 0 {
 		return widget.Block([]string{"", "  " + b.Theme.Dim.Render(b.P.T("ui.filter.none"))}, w, h, "")
@@ -83,7 +83,7 @@ func cards(n, w, h int) bool   { return ceil(n, max(1, w/cardWidth))*2 <= h }
 func rowsFit(n, w, h int) bool { return ceil(n, max(1, w/rowWidth)) <= h }
 
 // crowd draws machines that are too many for panes of their own.
-func (b *Board) crowd(s *runstate.State, now time.Time, views []view, w, h int) []string {
+func (b *Board) crowd(s *state.State, now time.Time, views []view, w, h int) []string {
 	n := len(views)
 	card := func(v view, on bool, rows []*widget.Line, cw int) { b.card(s, v, on, rows[0], rows[1], cw) }
 	for _, ch := range []int{3, 2} { // with a blank line between them, if there is room for it
@@ -153,11 +153,11 @@ func (b *Board) tiles(views []view, w, h, cols, rows, ch int,
 }
 
 // pane is a large one, with a border.
-func (b *Board) pane(s *runstate.State, now time.Time, v view, on bool, w, h int) []string {
+func (b *Board) pane(s *state.State, now time.Time, v view, on bool, w, h int) []string {
 	t, g := b.Theme, b.Theme.Glyphs
 	edge := t.Border
 	switch {
-	case v.rank <= runstate.RankFailed:
+	case v.rank <= state.RankFailed:
 		edge = t.Bad
 	case on:
 		edge = t.Edge
@@ -197,7 +197,7 @@ func (b *Board) sill(v view, edge widget.Ink, w int) string {
 }
 
 // card is two lines: who and how far; what.
-func (b *Board) card(s *runstate.State, v view, on bool, one, two *widget.Line, w int) {
+func (b *Board) card(s *state.State, v view, on bool, one, two *widget.Line, w int) {
 	t, g := b.Theme, b.Theme.Glyphs
 	mark, from, in := " ", one.Width()+2, w-3
 	if on {
@@ -218,7 +218,7 @@ func (b *Board) card(s *runstate.State, v view, on bool, one, two *widget.Line, 
 		what = v.brief
 	default:
 		what = b.doing(v)
-		if v.rank <= runstate.RankFailed {
+		if v.rank <= state.RankFailed {
 			if w := b.words(v, 1); len(w) > 0 {
 				what = w[0]
 			}
@@ -231,7 +231,7 @@ func (b *Board) card(s *runstate.State, v view, on bool, one, two *widget.Line, 
 }
 
 // rows is one line a machine, in as many columns as there is room for; it scrolls to keep the cursor in sight.
-func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) []string {
+func (b *Board) rows(s *state.State, now time.Time, views []view, w, h int) []string {
 	cols := max(1, min(ceil(len(views), h), w/rowWidth))
 	room := cols * h
 	more := len(views) > room
@@ -273,7 +273,7 @@ func (b *Board) rows(s *runstate.State, now time.Time, views []view, w, h int) [
 	return widget.Block(lines, w, h, "")
 }
 
-func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles, digits int) string {
+func (b *Board) row(s *state.State, v view, on bool, w, names, roles, digits int) string {
 	t, g := b.Theme, b.Theme.Glyphs
 	l := new(widget.Line)
 	if on {
@@ -304,7 +304,7 @@ func (b *Board) row(s *runstate.State, v view, on bool, w, names, roles, digits 
 		switch {
 		case v.stall != "":
 			what = v.brief
-		case v.rank <= runstate.RankFailed:
+		case v.rank <= state.RankFailed:
 			what = words[0]
 		default:
 			what += "  " + words[len(words)-1]

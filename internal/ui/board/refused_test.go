@@ -7,14 +7,14 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
 // refused is a run that preflight ended: a third of the nodes cannot be reached, and one shows another host key.
-func refused(n int) *runstate.State {
-	s, seq := runstate.New(), uint64(0)
+func refused(n int) *state.State {
+	s, seq := state.New(), uint64(0)
 	at := func(second int, e event.Event) {
 		seq++
 		s.Apply(event.Record{Seq: seq, Time: time.Unix(int64(1763690400+second), 0).UTC(), Event: e})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -23,7 +23,7 @@ const twoColumns = 90
 // steps draws in w×h cells what a machine has done last, what it does now, and what that prints: below it, or beside
 // it where there is room. Where a line stands depends on how many steps have ended, as long as few have, and on nothing
 // that changes more often: an eye that follows a step does not lose it.
-func (b *Board) steps(s *runstate.State, now time.Time, v view, w, h int) []string {
+func (b *Board) steps(s *state.State, now time.Time, v view, w, h int) []string {
 	past := max(1, h/3, h-outputMost-2*sideLanes)
 	if w < twoColumns {
 		out := b.stepList(s, now, v, w, h, past)
@@ -51,8 +51,8 @@ func (b *Board) steps(s *runstate.State, now time.Time, v view, w, h int) []stri
 }
 
 // stepList are the steps of a machine in lines of w cells, h at most: so many that have ended, and those that run.
-func (b *Board) stepList(s *runstate.State, now time.Time, v view, w, h, past int) []string {
-	failed := v.rank <= runstate.RankFailed && v.step != nil
+func (b *Board) stepList(s *state.State, now time.Time, v view, w, h, past int) []string {
+	failed := v.rank <= state.RankFailed && v.step != nil
 	if len(v.host.Active) == 0 && !failed {
 		past = h
 		if v.host.Ended < v.host.Total && s.Ended == nil {
@@ -84,7 +84,7 @@ func (b *Board) said(v view, w, h int) []string {
 	switch {
 	case st == nil || h <= 0:
 		return nil
-	case v.rank <= runstate.RankFailed, st.Running() && st.Delay >= runstate.RetryLong && st.Fault != nil:
+	case v.rank <= state.RankFailed, st.Running() && st.Delay >= state.RetryLong && st.Fault != nil:
 		return b.wrong(v, w, h)
 	case len(v.host.Active) == 0 && v.host.Ended < v.host.Total: // it waits for others, and so it says nothing
 		return nil
@@ -129,8 +129,8 @@ func (b *Board) wrong(v view, w, h int) []string {
 
 // ran are the n steps that ended last of those that had begun, the oldest first, without the one that is shown below
 // them.
-func ran(h *runstate.Host, n int, without *runstate.Step) []*runstate.Step {
-	out := make([]*runstate.Step, 0, n)
+func ran(h *state.Host, n int, without *state.Step) []*state.Step {
+	out := make([]*state.Step, 0, n)
 	for i := len(h.Done) - 1; i >= 0 && len(out) < n; i-- {
 		if st := h.Done[i]; st.Try > 0 && (st != without || len(h.Active) == 0 && st.Outcome.Done()) {
 			out = append(out, st)
@@ -143,8 +143,8 @@ func ran(h *runstate.Host, n int, without *runstate.Step) []*runstate.Step {
 }
 
 // doing are the steps that run on the machine, the one whose output stands below them last.
-func doing(v view) []*runstate.Step {
-	var out []*runstate.Step
+func doing(v view) []*state.Step {
+	var out []*state.Step
 	for _, st := range v.host.Active {
 		if st != v.step && len(out) < sideLanes-1 {
 			out = append(out, st)
@@ -157,7 +157,7 @@ func doing(v view) []*runstate.Step {
 }
 
 // next is the step that comes next by the plan, nil if none does.
-func next(h *runstate.Host) *runstate.Step {
+func next(h *state.Host) *state.Step {
 	for _, st := range h.Steps {
 		if st.Try == 0 && st.Outcome == "" {
 			return st
@@ -167,7 +167,7 @@ func next(h *runstate.Host) *runstate.Step {
 }
 
 // transferOf is what the step sends now, nil if it sends nothing.
-func transferOf(s *runstate.State, st *runstate.Step) *runstate.Transfer {
+func transferOf(s *state.State, st *state.Step) *state.Transfer {
 	for _, t := range s.Transfers {
 		if t.Step == st.ID {
 			return t
@@ -177,7 +177,7 @@ func transferOf(s *runstate.State, st *runstate.Step) *runstate.Transfer {
 }
 
 // stepRow is one step: how it came out or that it runs, its title, and how long it took or has run.
-func (b *Board) stepRow(st *runstate.Step, now time.Time, w int) string {
+func (b *Board) stepRow(st *state.Step, now time.Time, w int) string {
 	t := b.Theme
 	glyph, style, text, right := b.stepMark(st, now)
 	title := report.StepTitle(b.P, st, st.Try)
@@ -187,7 +187,7 @@ func (b *Board) stepRow(st *runstate.Step, now time.Time, w int) string {
 }
 
 // stepMark is how a step is marked, in which ink its title is, and what is said at the right of it.
-func (b *Board) stepMark(st *runstate.Step, now time.Time) (glyph string, style, text widget.Ink, right string) {
+func (b *Board) stepMark(st *state.Step, now time.Time) (glyph string, style, text widget.Ink, right string) {
 	t := b.Theme
 	switch {
 	case st.Outcome != "":
@@ -203,7 +203,7 @@ func (b *Board) stepMark(st *runstate.Step, now time.Time) (glyph string, style,
 		glyph, style, text = t.Glyphs.Ignored, t.Bad, t.Text
 	case st.Try == 0:
 		glyph, style, text = t.Glyphs.Waiting, t.Idle, t.Dim
-	case st.Delay >= runstate.RetryLong && st.Pause.After(now):
+	case st.Delay >= state.RetryLong && st.Pause.After(now):
 		glyph, style, text = t.Glyphs.Ignored, t.Warn, t.Text
 		right = b.P.T("ui.step.again", "time", ticking(st.Pause.Sub(now)))
 	default:
@@ -230,7 +230,7 @@ func ticking(d time.Duration) string {
 
 // gauge is a bar with the numbers of a transfer. The numbers have a width of their own: the bar does not move when one
 // of them gets longer.
-func (b *Board) gauge(t *runstate.Transfer, w int) string {
+func (b *Board) gauge(t *state.Transfer, w int) string {
 	text := w - 8
 	switch {
 	case w >= 66:

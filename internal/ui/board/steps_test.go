@@ -10,18 +10,18 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 )
 
 // told is a run of one machine that a test tells.
 type told struct {
-	*runstate.State
+	*state.State
 	now time.Time
 }
 
 func tell(steps ...string) *told {
-	r := &told{runstate.New(), start}
+	r := &told{state.New(), start}
 	plan := event.PlanMade{Phases: []event.Phase{{ID: "p", Title: event.M("phase.infrastructure")}},
 		Hosts: []event.Host{{Name: "n1", Roles: []string{"worker"}}}}
 	for _, s := range steps {

@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -27,14 +27,14 @@ type Summary struct {
 const summaryMost = 120
 
 // Lines are the summary in lines of at most w cells, as many as it takes.
-func (x Summary) Lines(s *runstate.State, w int) []string {
+func (x Summary) Lines(s *state.State, w int) []string {
 	w = min(w, summaryMost)
 	return x.parts(s, w, x.failed(s, w), x.nodes(s, w), x.times(s, w), x.next(s, w))
 }
 
 // Screen are the same lines for a screen of h of them: where they do not all fit, what is to be done next comes before
 // what can wait.
-func (x Summary) Screen(s *runstate.State, w, h int) []string {
+func (x Summary) Screen(s *state.State, w, h int) []string {
 	if all := x.Lines(s, w); len(all) <= h+1 {
 		return all
 	}
@@ -42,7 +42,7 @@ func (x Summary) Screen(s *runstate.State, w, h int) []string {
 	return x.parts(s, w, x.failed(s, w), x.next(s, w), x.nodes(s, w), x.times(s, w))
 }
 
-func (x Summary) parts(s *runstate.State, w int, parts ...[]string) []string {
+func (x Summary) parts(s *state.State, w int, parts ...[]string) []string {
 	out := append([]string{}, x.title(s, w), "")
 	for _, part := range parts {
 		if len(part) > 0 {
@@ -52,7 +52,7 @@ func (x Summary) parts(s *runstate.State, w int, parts ...[]string) []string {
 	return out
 }
 
-func (x Summary) title(s *runstate.State, w int) string {
+func (x Summary) title(s *state.State, w int) string {
 	t, p := x.Theme, x.P
 	key, glyph, style := "ui.sum.title.cut", t.Glyphs.Stopped, t.Warn
 	if s.Ended != nil {
@@ -72,9 +72,9 @@ func (x Summary) title(s *runstate.State, w int) string {
 func (x Summary) head(key string) string { return " " + x.Theme.Title.Render(x.P.T(key)) }
 
 // nodes: name, address, roles and how each came out, in columns when there are many.
-func (x Summary) nodes(s *runstate.State, w int) []string {
+func (x Summary) nodes(s *state.State, w int) []string {
 	t, p := x.Theme, x.P
-	var hosts []*runstate.Host
+	var hosts []*state.Host
 	names, addrs, roles := 4, 4, 4
 	b := &Board{P: p, Theme: t}
 	for _, h := range s.Hosts {
@@ -117,7 +117,7 @@ func (x Summary) nodes(s *runstate.State, w int) []string {
 }
 
 // came is how a machine came out. One that has steps left when the run ends is not done, however well the others went.
-func came(s *runstate.State, h *runstate.Host) event.Outcome {
+func came(s *state.State, h *state.Host) event.Outcome {
 	o := h.Outcome()
 	if (s.Ended == nil || !s.Ended.Outcome.Done()) && h.Ended < h.Total && (o.Done() || o == "") {
 		return event.Interrupted
@@ -129,7 +129,7 @@ func came(s *runstate.State, h *runstate.Host) event.Outcome {
 const crowd = 12
 
 // crowded names machines that are the same and came out the same together, those in trouble first.
-func (x Summary) crowded(b *Board, s *runstate.State, hosts []*runstate.Host, w int) []string {
+func (x Summary) crowded(b *Board, s *state.State, hosts []*state.Host, w int) []string {
 	type kind struct {
 		outcome event.Outcome
 		roles   string
@@ -167,7 +167,7 @@ func (x Summary) crowded(b *Board, s *runstate.State, hosts []*runstate.Host, w 
 }
 
 // failed: each step that failed, why, what helps, and where its log is.
-func (x Summary) failed(s *runstate.State, w int) []string {
+func (x Summary) failed(s *state.State, w int) []string {
 	t, p := x.Theme, x.P
 	var out []string
 	for _, f := range s.Failures {
@@ -181,7 +181,7 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 			next = p.Join(p.Msg(cause), p.Msg(do))
 		}
 		out = append(out, x.wrapped(text, 5, w, t.Text.Render)...)
-		if f.Fault.Code == runstate.CheckFailed {
+		if f.Fault.Code == state.CheckFailed {
 			out = append(out, x.found(s.FoundBy(f.Step), w)...)
 		}
 		if next != "" {
@@ -194,7 +194,7 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 	if e := s.Ended; e != nil && e.Fault != nil && len(out) == 0 {
 		text, next := p.Fault(e.Fault)
 		out = x.wrapped(text, 3, w, t.Text.Render)
-		if e.Fault.Code == runstate.CheckFailed {
+		if e.Fault.Code == state.CheckFailed {
 			out = append(out, x.found(s.FoundBy(nil), w)...)
 		}
 		if next != "" {
@@ -215,7 +215,7 @@ func (x Summary) failed(s *runstate.State, w int) []string {
 }
 
 // found is what a check found, by cause, with the nodes beneath.
-func (x Summary) found(reasons []runstate.Reason, w int) []string {
+func (x Summary) found(reasons []state.Reason, w int) []string {
 	var out []string
 	for _, c := range report.Found(reasons) {
 		text, next := x.P.Fault(&c.Findings[0].Fault)
@@ -244,11 +244,11 @@ func (x Summary) wrapped(text string, at, w int, render func(string) string) []s
 }
 
 // times draws when each phase was at work: phases run side by side.
-func (x Summary) times(s *runstate.State, w int) []string {
+func (x Summary) times(s *state.State, w int) []string {
 	t := x.Theme
 	all := s.Elapsed()
 	names := 0
-	var phases []*runstate.Phase
+	var phases []*state.Phase
 	for _, ph := range s.Phases {
 		if !ph.Start.IsZero() {
 			phases, names = append(phases, ph), max(names, widget.Width(x.P.Msg(ph.Title)))
@@ -278,7 +278,7 @@ func (x Summary) times(s *runstate.State, w int) []string {
 }
 
 // next: what the run itself says is to be done now; the machines stand above already.
-func (x Summary) next(s *runstate.State, w int) []string {
+func (x Summary) next(s *state.State, w int) []string {
 	if s.Ended == nil {
 		return nil
 	}

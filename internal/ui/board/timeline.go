@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -33,12 +33,12 @@ const (
 )
 
 // order are the steps of a machine by phase.
-func order(s *runstate.State, h *runstate.Host) []*runstate.Step {
-	by := map[string][]*runstate.Step{}
+func order(s *state.State, h *state.Host) []*state.Step {
+	by := map[string][]*state.Step{}
 	for _, st := range h.Steps {
 		by[st.Phase] = append(by[st.Phase], st)
 	}
-	out := make([]*runstate.Step, 0, len(h.Steps))
+	out := make([]*state.Step, 0, len(h.Steps))
 	for _, ph := range s.Phases {
 		out = append(out, by[ph.ID]...)
 	}
@@ -46,7 +46,7 @@ func order(s *runstate.State, h *runstate.Host) []*runstate.Step {
 }
 
 // Step is the chosen one, nil if the machine has none.
-func (t *Timeline) Step(s *runstate.State) *runstate.Step {
+func (t *Timeline) Step(s *state.State) *state.Step {
 	h := s.Host(t.Host)
 	if h == nil || len(h.Steps) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (t *Timeline) Step(s *runstate.State) *runstate.Step {
 }
 
 // settle keeps the cursor among the steps, and on what runs until the person has moved it.
-func (t *Timeline) settle(h *runstate.Host, list []*runstate.Step) {
+func (t *Timeline) settle(h *state.Host, list []*state.Step) {
 	t.held = t.held || t.Cursor != t.at
 	if doing := h.Doing(); !t.held && doing != nil {
 		for i, st := range list {
@@ -81,7 +81,7 @@ func (t *Timeline) Click(row int) (again bool) {
 }
 
 // Timeline draws one in w×h cells.
-func (b *Board) Timeline(t *Timeline, s *runstate.State, now time.Time, w, h int) []string {
+func (b *Board) Timeline(t *Timeline, s *state.State, now time.Time, w, h int) []string {
 	t.rows = t.rows[:0]
 	host := s.Host(t.Host)
 	if host == nil || len(host.Steps) == 0 {
@@ -148,14 +148,14 @@ func count(rows []int) int {
 }
 
 // phaseRow is the heading of the steps of a phase.
-func (b *Board) phaseRow(s *runstate.State, id string, w int) string {
+func (b *Board) phaseRow(s *state.State, id string, w int) string {
 	t := b.Theme
 	l := new(widget.Line).Space(1).Add(t.Title, widget.Cut(b.P.Msg(s.Phase(id).Title), w/2, t.Glyphs.Cut)).Space(1)
 	return l.Add(t.Border, strings.Repeat(t.Glyphs.Rule, max(0, w-1-l.Width()))).String()
 }
 
 // timeRow is one step: its title, when it began, how long it took, when that was as a bar, and what came of it.
-func (b *Board) timeRow(s *runstate.State, st *runstate.Step, now time.Time, on bool, w, titles int) string {
+func (b *Board) timeRow(s *state.State, st *state.Step, now time.Time, on bool, w, titles int) string {
 	t := b.Theme
 	glyph, style, text, took := b.stepMark(st, now)
 	l := new(widget.Line)
@@ -184,7 +184,7 @@ func (b *Board) timeRow(s *runstate.State, st *runstate.Step, now time.Time, on 
 
 // timeBar draws when a step ran, of the time that the run has taken. While it runs that is taken to be a round time, so
 // that the bars do not get shorter at every look.
-func (b *Board) timeBar(s *runstate.State, st *runstate.Step, now time.Time, w int) string {
+func (b *Board) timeBar(s *state.State, st *state.Step, now time.Time, w int) string {
 	t := b.Theme
 	if st.Try == 0 || st.Start.IsZero() {
 		return widget.Spaces(w)
@@ -214,7 +214,7 @@ func (b *Board) timeBar(s *runstate.State, st *runstate.Step, now time.Time, w i
 }
 
 // came says in a few words what came of a step, what it does, or how long it usually takes.
-func (b *Board) came(s *runstate.State, st *runstate.Step, now time.Time) (string, widget.Ink) {
+func (b *Board) came(s *state.State, st *state.Step, now time.Time) (string, widget.Ink) {
 	t := b.Theme
 	usual := ""
 	if d, ok := b.Usual.Usual(st); ok && b.Usual != nil {
@@ -223,7 +223,7 @@ func (b *Board) came(s *runstate.State, st *runstate.Step, now time.Time) (strin
 	switch {
 	case st.Asked:
 		return b.P.T("ui.state.asked"), t.Bad
-	case st.Outcome == "" && st.Try > 0 && st.Delay >= runstate.RetryLong && st.Pause.After(now):
+	case st.Outcome == "" && st.Try > 0 && st.Delay >= state.RetryLong && st.Pause.After(now):
 		return b.P.T("ui.step.again", "time", ticking(st.Pause.Sub(now))), t.Warn
 	case st.Outcome == "" && st.Try > 0:
 		if x := transferOf(s, st); x != nil {
@@ -255,7 +255,7 @@ func (b *Board) came(s *runstate.State, st *runstate.Step, now time.Time) (strin
 // about is what is known of a step: why it failed and what helps, what it changed and sent, and what it printed last,
 // as much of that as there is room for in h lines.
 func (b *Board) about(
-	s *runstate.State, now time.Time, host *runstate.Host, st *runstate.Step, w, h int,
+	s *state.State, now time.Time, host *state.Host, st *state.Step, w, h int,
 ) []string {
 	t := b.Theme
 	head := new(widget.Line).Add(t.Border, strings.Repeat(t.Glyphs.Rule, 2)).Space(1)
@@ -302,7 +302,7 @@ func (b *Board) about(
 }
 
 // after says which steps one that has not begun comes after, "" when that says nothing.
-func (b *Board) after(s *runstate.State, st *runstate.Step) string {
+func (b *Board) after(s *state.State, st *state.Step) string {
 	if st.Try > 0 || st.Outcome != "" {
 		return ""
 	}

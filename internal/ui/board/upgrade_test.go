@@ -9,14 +9,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui/theme"
 )
 
 // upgraded is an upgrade over two versions, after so many seconds.
-func upgraded(seconds int) (*runstate.State, time.Time) {
-	s := runstate.New()
+func upgraded(seconds int) (*state.State, time.Time) {
+	s := state.New()
 	for _, r := range uitest.Upgrade(seconds) {
 		s.Apply(r)
 	}

@@ -3,5 +3,5 @@
 // moved. It edits the same draft as the screen's wizard, by the same steps, and runs are processes of their own here
 // too. What it reads and writes is handed in, and so is all that it has done.
 //
-// It may import backend, draft, report, runstate, config, bundle, event, i18n and the requests of operations.
+// It may import backend, draft, report, run/state, config, bundle, event, i18n and the requests of operations.
 package lineui

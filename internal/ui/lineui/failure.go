@@ -9,11 +9,11 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // ask tells of a failure and asks what becomes of it. What the other machines do meanwhile is told afterwards.
-func (r *runView) ask(ctx context.Context, q *runstate.Question) error {
+func (r *runView) ask(ctx context.Context, q *state.Question) error {
 	r.out.back = true
 	defer func() { r.out.back = false; r.out.flush() }()
 	k := asked{q.Step.ID, q.Try}
@@ -81,7 +81,7 @@ func (r *runView) ask(ctx context.Context, q *runstate.Question) error {
 }
 
 // fate is what becomes of a failure. Of a story that nobody answers the step is retried, as it was in the run.
-func (r *runView) fate(ctx context.Context, q *runstate.Question, still func() bool) (string, error) {
+func (r *runView) fate(ctx context.Context, q *state.Question, still func() bool) (string, error) {
 	def := "ui.fail.later"
 	if r.opt.Story {
 		def = "ui.fail.retry"
@@ -99,7 +99,7 @@ func (r *runView) fate(ctx context.Context, q *runstate.Question, still func() b
 }
 
 // fates are what can become of a failure.
-func (r *runView) fates(q *runstate.Question) []choice {
+func (r *runView) fates(q *state.Question) []choice {
 	list := r.choices("ui.fail.retry")
 	if r.opt.Story {
 		return append(list, r.choices("ui.fail.log", "ui.fail.later")...)
@@ -118,7 +118,7 @@ func (r *runView) fates(q *runstate.Question) []choice {
 }
 
 // failure says what is known of one: machine, step, command, exit code, last lines, what is likely and what helps.
-func (r *runView) failure(title string, st *runstate.Step, f event.Fault, lines []runstate.Line, try int) {
+func (r *runView) failure(title string, st *state.Step, f event.Fault, lines []state.Line, try int) {
 	p := r.p
 	text, next := p.Fault(&f)
 	out := []string{"", p.T(title, "node", r.name(st.Host))}

@@ -20,7 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/testkit/lineuitest"
 )
 
@@ -281,7 +281,7 @@ func TestAFailureLineByLine(t *testing.T) {
 				m, out, _ = dialogueAt(i18n.English, "")
 			}
 			s := failing()
-			r := newRunView(m.conversation, backend.Board{Feed: s, Control: s, Usual: func() runstate.History {
+			r := newRunView(m.conversation, backend.Board{Feed: s, Control: s, Usual: func() state.History {
 				return nil
 			}})
 			if err := r.follow(context.Background()); errors.Is(err, errLeft) != c.left || err != nil && !c.left {

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // runView tells of a run line by line, from its event log alone, and takes what the person types meanwhile: it is the
@@ -22,7 +22,7 @@ import (
 type runView struct {
 	*conversation
 	opt   backend.Board
-	state *runstate.State
+	state *state.State
 	out   *pending
 	plain *report.Plain
 	calm  bool
@@ -95,7 +95,7 @@ func watch(ctx context.Context, svc backend.Services, p *conversation, ref backe
 }
 
 func newRunView(p *conversation, opt backend.Board) *runView {
-	r := &runView{conversation: p, opt: opt, state: runstate.New(), out: &pending{p: p}, calm: true,
+	r := &runView{conversation: p, opt: opt, state: state.New(), out: &pending{p: p}, calm: true,
 		told: map[asked]bool{}}
 	r.plain = report.NewPlain(r.out, p.p)
 	r.plain.Calm = true
@@ -235,7 +235,7 @@ func (r *runView) end(ctx context.Context) error {
 }
 
 // open is the oldest question that was not answered here, nor put off.
-func (r *runView) open() *runstate.Question {
+func (r *runView) open() *state.Question {
 	for _, q := range r.state.Open {
 		if !r.told[asked{q.Step.ID, q.Try}] {
 			return q

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // command does what a line says that was typed while a run is told of.
@@ -90,7 +90,7 @@ func (r *runView) standing() {
 }
 
 // atWork is a step that runs, in words.
-func (r *runView) atWork(st *runstate.Step) string {
+func (r *runView) atWork(st *state.Step) string {
 	text := r.t("report.still", "time", report.Short(r.now().Sub(st.Start)), "step", r.p.Msg(st.Title))
 	if st.Asked {
 		text += "; " + r.t("ui.state.asked")

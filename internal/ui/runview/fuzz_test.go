@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
@@ -147,7 +147,7 @@ func FuzzRun(f *testing.F) {
 		s := begin(t, func(_ *stand, o *backend.Board) {
 			o.Save = func(string) (string, error) { return "x", nil }
 			o.Support = func() (string, error) { return "", fmt.Errorf("no") }
-			o.Usual = func() runstate.History { return runstate.History{"work": time.Second} }
+			o.Usual = func() state.History { return state.History{"work": time.Second} }
 			if rnd.IntN(4) == 0 {
 				o.Control = nil
 			}

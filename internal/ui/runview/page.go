@@ -15,7 +15,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/board"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
@@ -30,7 +30,7 @@ type Page struct {
 	opt   backend.Board
 	next  func() frame.Page // see Again
 	tick  func() tea.Cmd    // waits until the next look at the feed
-	state *runstate.State
+	state *state.State
 	over  bool // the feed has ended
 	idle  bool // a replay waits for a key, and is not read until it comes
 	board board.Board
@@ -49,7 +49,7 @@ type Page struct {
 
 // New makes the board of a run.
 func New(o backend.Board) *Page {
-	p := &Page{opt: o, state: runstate.New(), spin: spinner.New(),
+	p := &Page{opt: o, state: state.New(), spin: spinner.New(),
 		panel: panel{asked: map[question]bool{}, told: map[question]bool{}}}
 	p.tick = func() tea.Cmd { return tea.Tick(beat, func(time.Time) tea.Msg { return tickMsg{} }) }
 	return p
@@ -74,7 +74,7 @@ func (p *Page) Look() tea.Cmd {
 }
 
 // State of the run as far as it was read; not to be changed.
-func (p *Page) State() *runstate.State { return p.state }
+func (p *Page) State() *state.State { return p.state }
 
 // Over says whether the feed has ended.
 func (p *Page) Over() bool { return p.over }
@@ -91,7 +91,7 @@ type (
 		src  backend.NodeLog
 		err  error
 	}
-	usualMsg struct{ history runstate.History }
+	usualMsg struct{ history state.History }
 )
 
 // Init implements frame.Page.

@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/board"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
@@ -32,8 +32,8 @@ type panel struct {
 const guard = 700 * time.Millisecond
 
 // open are the questions that are not answered here yet.
-func (p *Page) open() []*runstate.Question {
-	var out []*runstate.Question
+func (p *Page) open() []*state.Question {
+	var out []*state.Question
 	for _, q := range p.state.Open {
 		if !p.panel.told[question{q.Step.ID, q.Try}] {
 			out = append(out, q)
@@ -43,8 +43,8 @@ func (p *Page) open() []*runstate.Question {
 }
 
 // failures that stand: not those that were allowed, nor those that came right at a later try.
-func (p *Page) failures() []*runstate.Failure {
-	var out []*runstate.Failure
+func (p *Page) failures() []*state.Failure {
+	var out []*state.Failure
 	for _, f := range p.state.Failures {
 		if !f.Step.Outcome.Done() && f.Step.Outcome != "" {
 			out = append(out, f)

@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/ui/board"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
@@ -116,7 +116,7 @@ func (t *timeline) Title(e *frame.Env) string {
 func (t *timeline) Aside(e *frame.Env) string {
 	h := t.of.state.Host(t.line.Host)
 	if h == nil {
-		h = &runstate.Host{}
+		h = &state.Host{}
 	}
 	return e.P.T("ui.steps", "ended", fmt.Sprint(h.Ended), "total", fmt.Sprint(h.Total))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
@@ -390,7 +390,7 @@ func TestThePercentIsInTheTitleAndTheTaskbar(t *testing.T) {
 
 func TestTheUsualIsLearntOutsideOfUpdate(t *testing.T) {
 	s := begin(t, func(_ *stand, o *backend.Board) {
-		o.Usual = func() runstate.History { return runstate.History{"work": 40 * time.Second} }
+		o.Usual = func() state.History { return state.History{"work": 40 * time.Second} }
 	})
 	s.now = s.now.Add(130 * time.Second)
 	s.has("Install packages: running 2m10s (usually 40s)")
@@ -400,7 +400,7 @@ func TestTheUsualIsLearntOutsideOfUpdate(t *testing.T) {
 // there Enter shows the log where the step begins in it, and goes back step by step.
 func TestTheStepsOfAMachine(t *testing.T) {
 	s := begin(t, func(_ *stand, o *backend.Board) {
-		o.Usual = func() runstate.History { return runstate.History{"more": 40 * time.Second} }
+		o.Usual = func() state.History { return state.History{"more": 40 * time.Second} }
 	})
 	s.keys("enter")
 	s.has("Steps of n1", "0 of 2 steps", "Infrastructure", "0:00", "usually 40s")

@@ -2,7 +2,7 @@
 // be begun. The screens and the line interface are written against it, and main fills it in. It knows no terminal.
 // Every function takes its time and is called in commands, never in Update.
 //
-// It may import event, i18n, document, runstate, operation/request and, for DraftServices, draft and what draft stands
+// It may import event, i18n, document, run/state, operation/request and, for DraftServices, draft and what draft stands
 // on.
 package backend
 

@@ -4,7 +4,7 @@ import (
 	"os/exec"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // Controller speaks to the process that does a run. Its methods take their time and are called in commands. To
@@ -36,7 +36,7 @@ type Board struct {
 	// Control is nil when the run is over, or cannot be reached.
 	Control Controller
 	// Usual learns from earlier runs how long steps take. It is called in a command.
-	Usual func() runstate.History
+	Usual func() state.History
 	// Shell is the command that opens a shell on a machine.
 	Shell func(host string) (*exec.Cmd, error)
 	// Edit opens deploy.yaml in the person's editor; what it gives besides is done when the editor has ended well,

@@ -6,7 +6,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // Log is the log of a run, which is read to its end by now, and later on.
@@ -50,6 +50,6 @@ func (l *Log) Close() {
 }
 
 // Usual is how long the steps of a run take, by what earlier runs took.
-func (r *Runner) Usual(ctx context.Context, cluster, run string) runstate.History {
+func (r *Runner) Usual(ctx context.Context, cluster, run string) state.History {
 	return operation.Usual(ctx, r.store, request.Ref{Cluster: cluster, Run: run})
 }

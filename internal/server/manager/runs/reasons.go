@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // mostReasons is how many reasons are kept of a run. On a thousand nodes the same may be wrong.
@@ -34,7 +34,7 @@ func (r *Runner) Why(cluster, run string) Why {
 	}
 	dir := filepath.Join(r.o.Root, cluster, "runs", run)
 	out, _ := r.why.of(dir, stats(filepath.Join(dir, "events.jsonl")), func() (Why, error) {
-		s := runstate.New()
+		s := state.New()
 		for rec, err := range journal.Read(dir) {
 			if err != nil {
 				break // of a damaged log, what is known
@@ -46,7 +46,7 @@ func (r *Runner) Why(cluster, run string) Why {
 	return out
 }
 
-func whyOf(s *runstate.State) Why {
+func whyOf(s *state.State) Why {
 	if s.Ended == nil || s.Ended.Fault == nil {
 		return Why{}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // asking is what is known of the newest run of a cluster's operation: its log is read on from where it was read last.
@@ -14,7 +14,7 @@ type asking struct {
 	mu    sync.Mutex
 	run   string
 	at    journal.Mark
-	state *runstate.State
+	state *state.State
 }
 
 // Waits are the steps of a run of a cluster that goes on which wait for a decision. Run "": none goes on, and nothing
@@ -27,7 +27,7 @@ func (r *Runner) Waits(cluster, run string) []request.Wait {
 		delete(r.asked, cluster)
 		a = nil
 	case a == nil || a.run != run:
-		a = &asking{run: run, state: runstate.New()}
+		a = &asking{run: run, state: state.New()}
 		r.asked[cluster] = a
 	}
 	r.mu.Unlock()

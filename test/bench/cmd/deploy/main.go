@@ -22,7 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
 	"github.com/eggo-k8s/eggo/test/lab/upstream"
 )
@@ -254,7 +254,7 @@ func (b *bench) deploy(ctx context.Context, file string) (time.Duration, string,
 	if err != nil {
 		return 0, "", err
 	}
-	state := runstate.New()
+	state := state.New()
 	for _, r := range runs[len(runs)-1] {
 		state.Apply(r)
 	}

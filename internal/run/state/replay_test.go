@@ -1,4 +1,4 @@
-package runstate_test
+package state_test
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/run/runstate"
+	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // live is a front end that looks while the run goes on.
-type live struct{ *runstate.State }
+type live struct{ *state.State }
 
 func (l live) Emit(r event.Record) error {
 	l.Apply(r)
@@ -30,7 +30,7 @@ func TestTheJournalOfARealRunShowsWhatWasSeenLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := live{runstate.New()}
+	seen := live{state.New()}
 	bus := event.NewBus(nil, w, seen)
 	plan := &engine.Plan{Phases: []engine.Phase{{ID: "p"}, {ID: "q"}}}
 	for h := range 5 {
@@ -68,7 +68,7 @@ func TestTheJournalOfARealRunShowsWhatWasSeenLive(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := runstate.New()
+	again := state.New()
 	for r, err := range journal.Read(w.Dir()) {
 		if err != nil {
 			t.Fatal(err)

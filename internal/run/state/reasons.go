@@ -1,4 +1,4 @@
-package runstate
+package state
 
 import "github.com/eggo-k8s/eggo/internal/run/event"
 

@@ -1,9 +1,9 @@
-// Package runstate reduces the events of a run to everything that a front end shows. It is pure: the same records give
+// Package state reduces the events of a run to everything that a front end shows. It is pure: the same records give
 // the same state, live or read back from events.jsonl, in any front end. It has no clock; ages are asked for with a
 // time.
 //
 // Its memory is bounded by the plan, whatever the nodes print.
-package runstate
+package state
 
 import (
 	"time"
