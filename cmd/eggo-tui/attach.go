@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/lineui"
+	"github.com/eggo-k8s/eggo/internal/ui/lines"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
@@ -53,8 +53,8 @@ func newAttachCmd(env *environment) *cobra.Command {
 
 // attach shows a run on the board, from its event log alone.
 func attach(ctx context.Context, env *environment, o attachOptions, name string) error {
-	lines := lineByLine(env, o.accessible)
-	if !lines && !screen(env) {
+	byLine := lineByLine(env, o.accessible)
+	if !byLine && !screen(env) {
 		return event.NewFault(event.ClassUsage, "usage.needs-terminal", nil, "verb", "attach")
 	}
 	if o.replay < 0 {
@@ -69,8 +69,8 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 	}
 	env.P = env.where().Printer(env.P.Lang())
 	h := env.host()
-	if lines {
-		return lineui.Watch(ctx, lineTerminal(env), h.Services(), ref, o.replay)
+	if byLine {
+		return lines.Watch(ctx, lineTerminal(env), h.Services(), ref, o.replay)
 	}
 	opt, err := h.Open(ctx, ref, o.replay)
 	if err != nil {
@@ -92,8 +92,8 @@ func attachLog(ctx context.Context, env *environment, o attachOptions) error {
 		defer typed.Close()
 		env = on
 	}
-	lines := lineByLine(env, o.accessible)
-	if !lines && !screen(env) {
+	byLine := lineByLine(env, o.accessible)
+	if !byLine && !screen(env) {
 		return event.NewFault(event.ClassUsage, "usage.needs-terminal", nil, "verb", "attach")
 	}
 	if o.replay < 0 {
@@ -104,8 +104,8 @@ func attachLog(ctx context.Context, env *environment, o attachOptions) error {
 	records := backend.NewStream(reading, operation.Stream(reading, in, name, false))
 	printed := backend.NewPrinted(records)
 	board := controlhost.Fed(printed, records.Alive, o.replay)
-	if lines {
-		return lineui.Play(ctx, lineTerminal(env), board)
+	if byLine {
+		return lines.Play(ctx, lineTerminal(env), board)
 	}
 	board.NodeLog = printed.NodeLog
 	return showPage(ctx, env, runview.New(board), o)

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/ui"
-	"github.com/eggo-k8s/eggo/internal/ui/lineui"
+	"github.com/eggo-k8s/eggo/internal/ui/lines"
 	"github.com/eggo-k8s/eggo/internal/ui/runview"
 )
 
@@ -22,20 +22,20 @@ import (
 const demoSpeed = 4.0
 
 func newDemoCmd(env *environment) *cobra.Command {
-	speed, ascii, lines := demoSpeed, false, false
+	speed, ascii, byLine := demoSpeed, false, false
 	cmd := &cobra.Command{Use: "demo", Short: env.P.T("cli.demo.short"), Long: env.P.T("cli.demo.long"),
 		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), env, speed, ascii, lines) }}
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), env, speed, ascii, byLine) }}
 	cmd.Flags().Float64Var(&speed, "speed", speed, env.P.T("cli.flag.speed"))
 	cmd.Flags().BoolVar(&ascii, "ascii", false, env.P.T("cli.flag.ascii"))
-	cmd.Flags().BoolVar(&lines, "accessible", false, env.P.T("cli.flag.accessible"))
+	cmd.Flags().BoolVar(&byLine, "accessible", false, env.P.T("cli.flag.accessible"))
 	return cmd
 }
 
 // demo plays a recorded install on the board. It needs no network, no root and no cluster, and leaves nothing behind.
-func demo(ctx context.Context, env *environment, speed float64, ascii, lines bool) error {
-	lines = lineByLine(env, lines)
-	if !lines && !screen(env) {
+func demo(ctx context.Context, env *environment, speed float64, ascii, byLine bool) error {
+	byLine = lineByLine(env, byLine)
+	if !byLine && !screen(env) {
 		return event.NewFault(event.ClassUsage, "usage.needs-terminal", nil, "verb", "demo")
 	}
 	if speed <= 0 {
@@ -45,8 +45,8 @@ func demo(ctx context.Context, env *environment, speed float64, ascii, lines boo
 	if err != nil {
 		return err
 	}
-	if lines {
-		return lineui.Play(ctx, lineTerminal(env), board, env.P.T("demo.note"))
+	if byLine {
+		return lines.Play(ctx, lineTerminal(env), board, env.P.T("demo.note"))
 	}
 	opt := screenOptions(env, ascii)
 	if opt.Note != "" { // it matters more

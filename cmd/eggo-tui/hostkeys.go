@@ -7,13 +7,13 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation/host"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
-	"github.com/eggo-k8s/eggo/internal/ui/lineui"
+	"github.com/eggo-k8s/eggo/internal/ui/lines"
 )
 
 // keysAtTerminal asks about keys at the terminal of a command line.
 func keysAtTerminal(env *environment) func(context.Context, []backend.HostKey) ([]bool, error) {
 	return func(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
-		t := &lineui.KeyTable{
+		t := &lines.KeyTable{
 			Line:    func(ctx context.Context, prompt string) (string, error) { return askLine(ctx, env, prompt) },
 			Printer: env.P, Fault: func(err error) { printError(env, err) }, Known: controlhost.KnownHosts,
 			Print: func(lines ...string) { // beside what is asked for

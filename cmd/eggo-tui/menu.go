@@ -16,7 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/lineui"
+	"github.com/eggo-k8s/eggo/internal/ui/lines"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
 )
@@ -40,7 +40,7 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 		svc, b := lineServices(h), builds.New(ctx, builds.Options{Getenv: env.Getenv, Path: h.Path})
 		defer b.End()
 		svc.Builds = b
-		return lineui.Menu(ctx, lineTerminal(&own), svc)
+		return lines.Menu(ctx, lineTerminal(&own), svc)
 	}
 	h := env.host()
 	b := builds.New(ctx, builds.Options{Getenv: env.Getenv, Path: h.Path})

@@ -13,7 +13,7 @@ import (
 
 // processFree are the directories with nothing of the process in them: several operations run in one, a server
 // may hold a host, and the line interface gets its terminal from whoever starts it.
-func processFree() []string { return []string{"../../operation", "../../ui/lineui"} }
+func processFree() []string { return []string{"../../operation", "../../ui/lines"} }
 
 // ofProcess are the packages whose use is the process's, with the names that are; none: all.
 var ofProcess = map[string][]string{

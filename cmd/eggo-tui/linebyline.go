@@ -9,13 +9,13 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation/host"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/ui/lineui"
+	"github.com/eggo-k8s/eggo/internal/ui/lines"
 )
 
 // lineTerminal is the terminal of this process, line by line.
-func lineTerminal(env *environment) lineui.Terminal {
+func lineTerminal(env *environment) lines.Terminal {
 	only, _ := ascii(env, slices.Contains(env.Args, "--ascii"))
-	t := lineui.Terminal{
+	t := lines.Terminal{
 		In: env.Stdin, Out: env.Stdout, Err: env.Stderr, Printer: env.P, ASCII: only,
 		Turned:   func(p *i18n.Printer) { env.P = p },
 		Reported: func(err error) bool { return errors.As(err, new(errReported)) },
@@ -30,8 +30,8 @@ func lineTerminal(env *environment) lineui.Terminal {
 }
 
 // lineServices are what the menu line by line stands on.
-func lineServices(h *controlhost.Host) lineui.Services {
-	return lineui.Services{
+func lineServices(h *controlhost.Host) lines.Services {
+	return lines.Services{
 		Services: withDemo(h.Services()), Path: h.Path, Joining: h.Joining, Draft: h.Draft,
 		Usual: func() string {
 			if usual := controlhost.UsualConfig(h.Getenv); exists(usual) {

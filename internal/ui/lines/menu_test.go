@@ -1,4 +1,4 @@
-package lineui
+package lines
 
 import (
 	"context"

@@ -1,5 +1,5 @@
-// Package lineuitest helps tests of whatever talks line by line. It imports nothing of this module.
-package lineuitest
+// Package linestest helps tests of whatever talks line by line. It imports nothing of this module.
+package linestest
 
 import (
 	"strings"
