@@ -127,7 +127,7 @@ type told struct{ secrets map[string]string }
 
 // Secret implements operation.Asker.
 func (t told) Secret(ctx context.Context, q operation.SecretQuestion) (string, error) {
-	if v, asked, err := controlhost.Stored(q, os.Getenv); !asked {
+	if v, asked, err := host.Stored(q, os.Getenv); !asked {
 		return v, err
 	}
 	return operation.Told{Secrets: t.secrets}.Secret(ctx, q)

@@ -20,8 +20,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
-// host is a control host below a directory, with a server that is a process of its own.
-type host struct {
+// controlHost is a control host below a directory, with a server that is a process of its own.
+type controlHost struct {
 	t     *testing.T
 	root  string
 	place string // where commands are run
@@ -40,10 +40,10 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (h *host) data() string { return filepath.Join(h.root, "var/lib/eggo-server") }
+func (h *controlHost) data() string { return filepath.Join(h.root, "var/lib/eggo-server") }
 
 // start is systemctl start.
-func (h *host) start() *started {
+func (h *controlHost) start() *started {
 	h.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -71,7 +71,7 @@ func (h *host) start() *started {
 }
 
 // stop is systemctl stop.
-func (h *host) stop() {
+func (h *controlHost) stop() {
 	h.t.Helper()
 	if h.cmd == nil {
 		return
@@ -86,7 +86,7 @@ func (h *host) stop() {
 }
 
 // does runs a command of the manual; paths of the host are below its directory.
-func (h *host) does(command string) (s *started) {
+func (h *controlHost) does(command string) (s *started) {
 	h.t.Helper()
 	switch command {
 	case "sudo systemctl stop eggo-server":
@@ -164,7 +164,7 @@ func byTheCommandLine(t *testing.T, root, name string, change ...func(*config.Dr
 }
 
 // kubeconfig is one of a cluster whose API server does not answer.
-func (h *host) kubeconfig() string {
+func (h *controlHost) kubeconfig() string {
 	h.t.Helper()
 	ca, err := os.ReadFile(filepath.Join(h.data(), "tls", "ca.crt")) // a CA, if not its own
 	if err != nil {
@@ -194,7 +194,7 @@ func TestTheServerIsBackedUpAndRestored(t *testing.T) {
 			t.Fatalf("%s: %q", page, blocks)
 		}
 		place := t.TempDir()
-		h := &host{t: t, root: t.TempDir(), place: place}
+		h := &controlHost{t: t, root: t.TempDir(), place: place}
 		options := filepath.Join(h.root, "etc/default/eggo-server")
 		if err := os.MkdirAll(filepath.Dir(options), 0o755); err != nil {
 			t.Fatal(err)
@@ -219,7 +219,7 @@ func TestTheServerIsBackedUpAndRestored(t *testing.T) {
 			t.Errorf("%s, after the backup: %q, want %q", page, got, before)
 		}
 		h.stop()
-		other := &host{t: t, root: t.TempDir(), place: place}
+		other := &controlHost{t: t, root: t.TempDir(), place: place}
 		for _, command := range blocks[1] {
 			again = other.does(command)
 		}

@@ -39,7 +39,7 @@ type answering struct {
 
 // Secret implements operation.Asker.
 func (a answering) Secret(ctx context.Context, q operation.SecretQuestion) (string, error) {
-	if v, asked, err := controlhost.Stored(q, a.getenv); !asked {
+	if v, asked, err := host.Stored(q, a.getenv); !asked {
 		return v, err
 	}
 	return a.secret(ctx, q.ID, q.What)

@@ -103,7 +103,7 @@ func attachLog(ctx context.Context, env *environment, o attachOptions) error {
 	defer stop()
 	records := backend.NewStream(reading, operation.Stream(reading, in, name, false))
 	printed := backend.NewPrinted(records)
-	board := controlhost.Fed(printed, records.Alive, o.replay)
+	board := host.Fed(printed, records.Alive, o.replay)
 	if byLine {
 		return lines.Play(ctx, lineTerminal(env), board)
 	}

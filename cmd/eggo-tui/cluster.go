@@ -33,7 +33,7 @@ type named struct {
 // source returns where the deploy.yaml of a verb comes from, in the one order for all verbs: -f, --id, the only cluster
 // of the state directory, ~/.eggo/deploy.yaml. Verbs that destroy call needsCluster first: they have no default.
 func (env *environment) source(ctx context.Context, n named) (src request.Source, err error) {
-	st, usual := env.stateStore(), controlhost.UsualConfig(env.Getenv)
+	st, usual := env.stateStore(), host.UsualConfig(env.Getenv)
 	switch {
 	case n.id != "":
 		return request.Source{Cluster: n.id}, nil
@@ -124,7 +124,7 @@ func (env *environment) needsCluster(ctx context.Context, verb string, n named) 
 	for _, c := range known {
 		lines = append(lines, env.typed()+" --id "+shell.Quote(c))
 	}
-	if usual := controlhost.UsualConfig(env.Getenv); exists(usual) {
+	if usual := host.UsualConfig(env.Getenv); exists(usual) {
 		lines = append(lines, env.typed()+" -f "+shell.Quote(usual))
 	}
 	if len(lines) == 0 {

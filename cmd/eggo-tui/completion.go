@@ -65,7 +65,7 @@ func completions(env *environment) cli.Values {
 type known struct{ env *environment }
 
 // host is that of --state-dir.
-func (k *known) host(cmd *cobra.Command) *controlhost.Host {
+func (k *known) host(cmd *cobra.Command) *host.Host {
 	return k.env.host()
 }
 

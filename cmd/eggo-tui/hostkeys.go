@@ -15,7 +15,7 @@ func keysAtTerminal(env *environment) func(context.Context, []backend.HostKey) (
 	return func(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
 		t := &lines.KeyTable{
 			Line:    func(ctx context.Context, prompt string) (string, error) { return askLine(ctx, env, prompt) },
-			Printer: env.P, Fault: func(err error) { printError(env, err) }, Known: controlhost.KnownHosts,
+			Printer: env.P, Fault: func(err error) { printError(env, err) }, Known: host.KnownHosts,
 			Print: func(lines ...string) { // beside what is asked for
 				for _, l := range lines {
 					fmt.Fprintln(env.Stderr, l)

@@ -188,7 +188,7 @@ var ownLists = regexp.MustCompile(`(?m)^["']?(masters|workers|etcds)["']?[ \t]*:
 func (o joinOptions) read(
 	ctx context.Context, env *environment, text string, logins map[string]request.Login,
 ) ([]config.Node, error) {
-	l := draft.WithoutBastions(machines.Read(text)).Resolve(ctx, controlhost.LookUp)
+	l := draft.WithoutBastions(machines.Read(text)).Resolve(ctx, host.LookUp)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

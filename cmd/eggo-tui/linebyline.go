@@ -30,11 +30,11 @@ func lineTerminal(env *environment) lines.Terminal {
 }
 
 // lineServices are what the menu line by line stands on.
-func lineServices(h *controlhost.Host) lines.Services {
+func lineServices(h *host.Host) lines.Services {
 	return lines.Services{
 		Services: withDemo(h.Services()), Path: h.Path, Joining: h.Joining, Draft: h.Draft,
 		Usual: func() string {
-			if usual := controlhost.UsualConfig(h.Getenv); exists(usual) {
+			if usual := host.UsualConfig(h.Getenv); exists(usual) {
 				return usual
 			}
 			return ""

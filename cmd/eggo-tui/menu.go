@@ -104,13 +104,13 @@ func ascii(env *environment, flag bool) (yes, console bool) {
 }
 
 // newCluster is the wizard; what it has written is installed in a process of its own.
-func newCluster(ctx context.Context, h *controlhost.Host, deps *pages.Deps) *wizard.Page {
+func newCluster(ctx context.Context, h *host.Host, deps *pages.Deps) *wizard.Page {
 	return wizard.New(ctx, onScreen(h.Draft(), deps))
 }
 
 // addNodes is the wizard's table over the cluster's own deploy.yaml, for machines that join it.
 func addNodes(
-	ctx context.Context, h *controlhost.Host, deps *pages.Deps, c backend.Cluster,
+	ctx context.Context, h *host.Host, deps *pages.Deps, c backend.Cluster,
 ) frame.Page {
 	cluster, svc, err := h.Joining(c)
 	if err != nil {

@@ -78,7 +78,7 @@ func (env *environment) depsAt(root, output string) operation.Deps {
 }
 
 // host is this machine to screens, the line interface and other front ends.
-func (env *environment) host() *controlhost.Host {
+func (env *environment) host() *host.Host {
 	root, dir := env.stateRoot(), "."
 	if abs, err := filepath.Abs(root); err == nil {
 		root = abs
@@ -86,7 +86,7 @@ func (env *environment) host() *controlhost.Host {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	return &controlhost.Host{
+	return &host.Host{
 		Root: root, Dir: dir, Getenv: env.Getenv, Printer: func() *i18n.Printer { return env.P },
 		Program: "eggo-tui " + buildVersion(), Launcher: func() operation.Launcher { return env.launcher(root) },
 		Deps: func() operation.Deps {

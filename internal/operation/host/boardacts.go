@@ -1,4 +1,4 @@
-package controlhost
+package host
 
 import (
 	"cmp"

@@ -1,8 +1,8 @@
-// Package controlhost is what the front ends need of the machine that they run on, over operations on its state
+// Package host is what the front ends need of the machine that they run on, over operations on its state
 // directory: the clusters and their runs, boards, drafts, files (backend.Services, backend.DraftServices). What it has
 // to ask it asks of the front end; it knows no flags and no terminal, and no sentences but those of what it writes. A
 // server stands on it as a screen does. It may import what it fills in and what operation stands on.
-package controlhost
+package host
 
 import (
 	"cmp"

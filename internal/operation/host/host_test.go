@@ -1,4 +1,4 @@
-package controlhost
+package host
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/testkit/controlhosttest"
+	"github.com/eggo-k8s/eggo/internal/testkit/hosttest"
 	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
@@ -61,7 +61,7 @@ func TestAPasswordIsAskedForOnce(t *testing.T) {
 		os.WriteFile(saved, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	who := &controlhosttest.User{}
+	who := &hosttest.User{}
 	stock := backend.Inventory{Common: request.OfCluster("away")}
 	for range 2 {
 		if _, err := h.read(t.Context(), stock, who); err != nil {

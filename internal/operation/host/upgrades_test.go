@@ -1,4 +1,4 @@
-package controlhost
+package host
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/testkit/controlhosttest"
+	"github.com/eggo-k8s/eggo/internal/testkit/hosttest"
 	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 )
 
@@ -139,7 +139,7 @@ func TestAPlanThatFailsSaysWhy(t *testing.T) {
 	t.Parallel()
 	h, dir := upgradable(t)
 	q := request.NewUpgrade(request.OfCluster("away"), filepath.Join(dir, "next.tar.gz"))
-	answer, err := h.read(t.Context(), backend.Plan{Request: q}, &controlhosttest.User{})
+	answer, err := h.read(t.Context(), backend.Plan{Request: q}, &hosttest.User{})
 	if err == nil || answer == nil {
 		t.Fatalf("%v %v", answer, err)
 	}

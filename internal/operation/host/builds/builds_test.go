@@ -38,7 +38,7 @@ func upstreamBuilds(t *testing.T, u *buildtest.Upstream) (*builds.Builds, string
 			t.Fatal(err)
 		}
 	}
-	path := (&controlhost.Host{Dir: dir}).Path
+	path := (&host.Host{Dir: dir}).Path
 	b := builds.New(t.Context(), builds.Options{
 		Getenv: func(string) string { return "" }, Path: path,
 		Spec:    func(string) (*spec.Spec, error) { return spec.Load(filepath.Join(dir, "spec.yaml")) },

@@ -1,5 +1,5 @@
-// Package controlhosttest has a user who answers what a control host asks.
-package controlhosttest
+// Package hosttest has a user who answers what a control host asks.
+package hosttest
 
 import (
 	"context"
