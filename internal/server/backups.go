@@ -22,7 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // Backup of a cluster.
@@ -34,7 +34,7 @@ type Backup struct {
 	Scheduled  bool      `json:"scheduled,omitempty" doc:"The schedule of the server took it."`
 }
 
-type backupsOutput struct{ Body paging.List[Backup] }
+type backupsOutput struct{ Body problem.List[Backup] }
 
 type backupInput struct {
 	InCluster

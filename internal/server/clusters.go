@@ -16,15 +16,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 type listInput struct {
-	paging.Page
+	problem.Page
 	Ready bool `query:"ready" doc:"Only those that are ready."`
 }
 
-type listOutput struct{ Body paging.List[Cluster] }
+type listOutput struct{ Body problem.List[Cluster] }
 
 type createInput struct {
 	Body struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/server/access"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // working is a run of the cluster one that is at work, as its process would be.
@@ -174,13 +174,13 @@ func TestAListComesInParts(t *testing.T) {
 		{"", 2, []string{"a", "b"}, "b"}, {"b", 2, []string{"c", "d"}, "d"}, {"d", 2, []string{"e"}, ""},
 		{"", 5, all, ""}, {"bb", 2, []string{"c", "d"}, "d"}, {"z", 2, []string{}, ""},
 	} {
-		got, next := paged(all, paging.Page{After: c.after, Limit: c.limit}, name, strings.Compare)
+		got, next := paged(all, problem.Page{After: c.after, Limit: c.limit}, name, strings.Compare)
 		if !slices.Equal(got, c.want) || next != c.next {
 			t.Errorf("after %q: %v, next %q", c.after, got, next)
 		}
 	}
 	newest := func(a, b string) int { return strings.Compare(b, a) }
-	one := paging.Page{After: "c", Limit: 1}
+	one := problem.Page{After: "c", Limit: 1}
 	if got, next := paged([]string{"e", "d", "b", "a"}, one, name, newest); !slices.Equal(got, []string{"b"}) ||
 		next != "b" {
 		t.Errorf("of the newest first, after one that is gone: %v, next %q", got, next)

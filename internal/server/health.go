@@ -10,7 +10,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
@@ -28,7 +27,7 @@ type healthInput struct {
 }
 
 // healthOutput is the history, the newest first.
-type healthOutput struct{ Body paging.List[Health] }
+type healthOutput struct{ Body problem.List[Health] }
 
 // history is the route of what the server saw of the health of clusters.
 func (s *Server) history(api huma.API) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // history reads all pages of the health of a cluster, as STATE or STATE: CODE.
@@ -16,7 +16,7 @@ func (s *site) history(limit string) []string {
 	var out []string
 	for after := ""; ; {
 		a := s.want(s.call("vera", "GET", "/api/v1/clusters/one/health/history?limit="+limit+after, ""), 200, "")
-		var page paging.List[Health]
+		var page problem.List[Health]
 		if err := json.Unmarshal([]byte(a.text), &page); err != nil {
 			s.t.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
@@ -35,7 +34,7 @@ type statusInput struct{ InCluster }
 type certificatesOutput struct {
 	Body struct {
 		Expires time.Time `json:"expires,omitzero" doc:"When the first certificate expires, CAs aside."`
-		paging.List[Certificate]
+		problem.List[Certificate]
 	}
 }
 

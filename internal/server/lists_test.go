@@ -10,7 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // shelf has bundles whose heads are known; no other can be read.
@@ -43,7 +43,7 @@ func TestTheListOfBundles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var got paging.List[Bundle]
+	var got problem.List[Bundle]
 	if err := json.Unmarshal([]byte(s.call("vera", "GET", "/api/v1/bundles", "").text), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestTheListOfClustersThatAreReady(t *testing.T) {
 	s := begin(t)
 	list := func(query string) string {
 		t.Helper()
-		var got paging.List[Cluster]
+		var got problem.List[Cluster]
 		a := s.want(s.call("vera", "GET", "/api/v1/clusters"+query, ""), 200, "")
 		if err := json.Unmarshal([]byte(a.text), &got); err != nil {
 			t.Fatal(err)

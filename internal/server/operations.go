@@ -18,7 +18,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
@@ -62,7 +61,7 @@ type UpgradeOptions struct {
 }
 
 // Problems are all that is wrong with the options, each where it stands in the request.
-func (o UpgradeOptions) Problems() (out problem.List) {
+func (o UpgradeOptions) Problems() (out problem.All) {
 	at := func(field string, err error) {
 		if err != nil {
 			out = append(out, problem.At{Location: "body." + field, Fault: event.AsFault(err)})
@@ -249,7 +248,7 @@ type Snapshot struct {
 	At   time.Time `json:"at"`
 }
 
-type snapshotsOutput struct{ Body paging.List[Snapshot] }
+type snapshotsOutput struct{ Body problem.List[Snapshot] }
 
 func (s *Server) snapshots(_ context.Context, _ access.Caller, in *InCluster) (*snapshotsOutput, error) {
 	if _, err := s.Manager.Cluster(in.Cluster); err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
@@ -33,7 +32,7 @@ type NodeStatus struct {
 	Schedule bool     `json:"schedulable"`
 }
 
-type nodesOutput struct{ Body paging.List[NodeStatus] }
+type nodesOutput struct{ Body problem.List[NodeStatus] }
 
 // Finding of a check.
 type Finding struct {
@@ -89,7 +88,7 @@ type Bundle struct {
 	Fault      *Fault `json:"fault,omitempty"`
 }
 
-type bundlesOutput struct{ Body paging.List[Bundle] }
+type bundlesOutput struct{ Body problem.List[Bundle] }
 
 // reads are the routes that change nothing.
 func (s *Server) reads(api huma.API) {

@@ -22,7 +22,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
@@ -58,10 +57,10 @@ type Run struct {
 
 type runsInput struct {
 	InCluster
-	paging.Page
+	problem.Page
 }
 
-type runsOutput struct{ Body paging.List[Run] }
+type runsOutput struct{ Body problem.List[Run] }
 
 type InRun struct {
 	InCluster

@@ -21,7 +21,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
@@ -279,7 +278,7 @@ func (s *Server) namesBundles(ctx context.Context, bundles []string) error {
 
 // findings are what is wrong with a request, as an error.
 func findings(list []profile.Finding) error {
-	var out problem.List
+	var out problem.All
 	for _, f := range list {
 		out = append(out, problem.At{Location: f.Location, Fault: f.Fault})
 	}
@@ -287,7 +286,7 @@ func findings(list []profile.Finding) error {
 }
 
 // paged gives the part of a list that is sorted by order, and what the next page comes after; "" if there is none.
-func paged[T any](all []T, p paging.Page, key func(T) string, order func(a, b string) int) ([]T, string) {
+func paged[T any](all []T, p problem.Page, key func(T) string, order func(a, b string) int) ([]T, string) {
 	from := 0
 	if p.After != "" {
 		from = slices.IndexFunc(all, func(x T) bool { return key(x) == p.After }) + 1

@@ -14,7 +14,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // The events of a run come by server-sent events, by a WebSocket and as lines, from any number on and while the run
@@ -166,7 +166,7 @@ func TestListsComeInPages(t *testing.T) {
 		{"?after=p", "three two"}, {"?after=two", ""}, {"?after=zz", ""},
 	} {
 		a := s.want(s.call("vera", "GET", "/api/v1/clusters"+c.query, ""), 200, "")
-		var page paging.List[Cluster]
+		var page problem.List[Cluster]
 		if err := json.Unmarshal([]byte(a.text), &page); err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestListsComeInPages(t *testing.T) {
 	var all []string
 	for after := ""; ; {
 		a := s.want(s.call("vera", "GET", "/api/v1/clusters/one/runs?limit=2&after="+after, ""), 200, "")
-		var page paging.List[Run]
+		var page problem.List[Run]
 		if err := json.Unmarshal([]byte(a.text), &page); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // unreached is the log of a run that ended before it changed anything: w2 was not reached, and w3 shows an unknown host
@@ -185,7 +185,7 @@ func TestAListOfRunsSaysWhy(t *testing.T) {
 	s.logs("20271122T050000Z-cleanup", "cleanup", event.RunEnded{Outcome: event.Changed})
 	s.logs("20271122T060000Z-join", "join", events...)
 	const path = "/api/v1/clusters/one/runs"
-	var got paging.List[Run]
+	var got problem.List[Run]
 	if err := json.Unmarshal([]byte(s.want(s.call("vera", "GET", path, ""), 200, "").text), &got); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // userList is the users of the server.
@@ -28,7 +28,7 @@ type userRow struct {
 
 // users is the page of users, for administrators.
 func (p *Page) users(v *visit) error {
-	var page paging.List[routes.User]
+	var page problem.List[routes.User]
 	if err := p.get(v, "/users?limit=200&after="+url.QueryEscape(v.r.URL.Query().Get("after")), &page); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ type own struct {
 func (p *Page) account(v *visit) error {
 	out := own{Me: v.me.User, Ends: p.Now().AddDate(0, 3, 0).UTC().Format(time.DateOnly)}
 	if !v.me.Reset { // else nothing but the password may be changed
-		var page paging.List[routes.Token]
+		var page problem.List[routes.Token]
 		if err := p.get(v, "/tokens?limit=500", &page); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (p *Page) audit(v *visit) error {
 	} else {
 		out.Since = ""
 	}
-	var page paging.List[routes.Audited]
+	var page problem.List[routes.Audited]
 	if err := p.get(v, "/audit?"+ask.Encode(), &page); err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
@@ -23,7 +22,7 @@ import (
 func (p *Page) everyCluster(v *visit) ([]server.Cluster, error) {
 	var out []server.Cluster
 	for after := ""; ; {
-		var page paging.List[server.Cluster]
+		var page problem.List[server.Cluster]
 		if err := p.get(v, "/clusters?limit=500&after="+url.QueryEscape(after), &page); err != nil {
 			return nil, err
 		}
@@ -193,15 +192,15 @@ func (p *Page) cluster(v *visit) error {
 	if err := p.nodeStatus(v, &o); err != nil {
 		return err
 	}
-	var runs paging.List[server.Run]
+	var runs problem.List[server.Run]
 	if _, err := said(p.get(v, in(name, "/runs?limit=8"), &runs)); err != nil {
 		return err
 	}
-	var snapshots paging.List[server.Snapshot]
+	var snapshots problem.List[server.Snapshot]
 	if _, err := said(p.get(v, in(name, "/snapshots"), &snapshots)); err != nil {
 		return err
 	}
-	var backups paging.List[server.Backup]
+	var backups problem.List[server.Backup]
 	if _, err := said(p.get(v, in(name, "/backups"), &backups)); err != nil {
 		return err
 	}
@@ -225,7 +224,7 @@ func (p *Page) nodeStatus(v *visit, o *overview) error {
 		defer cancel()
 		ask.r = v.r.WithContext(ctx)
 	}
-	var list paging.List[server.NodeStatus]
+	var list problem.List[server.NodeStatus]
 	var err error
 	o.StatusBad, err = said(p.get(&ask, in(o.Name, "/nodes"), &list))
 	if o.Status = list.Items; ask.r.Context().Err() != nil && v.r.Context().Err() == nil {
@@ -236,7 +235,7 @@ func (p *Page) nodeStatus(v *visit, o *overview) error {
 
 // bundles are those in the server's directory that can be read, by architecture and version.
 func (p *Page) bundles(v *visit) ([]server.Bundle, error) {
-	var list paging.List[server.Bundle]
+	var list problem.List[server.Bundle]
 	if _, err := said(p.get(v, "/bundles", &list)); err != nil {
 		return nil, err
 	}
@@ -282,7 +281,7 @@ func runRows(cluster string, list []server.Run) (out []runRow) {
 
 func (p *Page) runs(v *visit) error {
 	name := v.r.PathValue("cluster")
-	var page paging.List[server.Run]
+	var page problem.List[server.Run]
 	err := p.get(v, in(name, "/runs?limit=100&after="+url.QueryEscape(v.r.URL.Query().Get("after"))), &page)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // fragment sends a part of a page that a script puts in place.
@@ -36,7 +36,7 @@ func (p *Page) certificates(v *visit) error {
 	if v.r.Method == http.MethodGet && v.r.URL.Query().Get("nodes") != "" {
 		path += "?nodes=true"
 	}
-	var list paging.List[server.Certificate]
+	var list problem.List[server.Certificate]
 	if err := p.inspect(v, path, &list); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (p *Page) status(v *visit) error {
 
 // history lists what a cluster was last.
 func (p *Page) history(v *visit) error {
-	var h paging.List[server.Health]
+	var h problem.List[server.Health]
 	if err := p.get(v, in(v.r.PathValue("cluster"), "/health/history?limit=50"), &h); err != nil {
 		return err
 	}

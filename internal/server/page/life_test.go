@@ -8,7 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/server"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // What is asked for on the page of a cluster is drawn in both languages, and what comes from nodes is text.
@@ -31,10 +31,10 @@ func TestTheLifeOfACluster(t *testing.T) {
 			want []string
 		}{
 			"status": {h, []string{"&lt;b&gt;n1", "v1.34.2", "failed", "no login", "NOSPACE", "1/2", "n1 is missing"}},
-			"certificates": {paging.List[server.Certificate]{Items: []server.Certificate{{Node: "n1", Name: "apiserver",
-				NotAfter: ends, State: "soon", At: "/etc/x.crt"}}},
+			"certificates": {problem.List[server.Certificate]{Items: []server.Certificate{{Node: "n1",
+				Name: "apiserver", NotAfter: ends, State: "soon", At: "/etc/x.crt"}}},
 				[]string{"2027-01-02T03:04:05Z", "apiserver", `class="warn"`}},
-			"health-history": {paging.List[server.Health]{Items: []server.Health{{At: ends, State: "Running"},
+			"health-history": {problem.List[server.Health]{Items: []server.Health{{At: ends, State: "Running"},
 				{At: ends, State: "Unreachable",
 					Reason: &server.Fault{Code: "manager.unreachable", Detail: "<b>no answer"}}}},
 				[]string{"2027-01-02T03:04:05Z", "manager.unreachable", "&lt;b&gt;no answer"}},

@@ -28,7 +28,7 @@ type typed struct {
 	Options    server.RunOptions `json:"options"`
 	entries    []machines.Entry
 	rejected   []machines.Rejected
-	bad        problem.List // what cannot be read
+	bad        problem.All // what cannot be read
 	told       []event.Msg
 	secret     []string // fields that have a secret
 	registries []int    // the groups of fields that the registries come from

@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // restoreForm is the page on which a backup is restored.
@@ -42,7 +42,7 @@ func (p *Page) restore(v *visit, s sheet, status int) error {
 	if err != nil {
 		return err
 	}
-	var list paging.List[server.Backup]
+	var list problem.List[server.Backup]
 	if err := p.get(v, in(name, "/backups"), &list); err != nil {
 		return err
 	}

@@ -173,7 +173,7 @@ func (v *visit) refuse(t typed, err error, fields map[string]string) error {
 
 // sound refuses what could not be read: without it the request would be another one.
 func (v *visit) sound(t typed) error {
-	out := append(problem.List{}, t.bad...)
+	out := append(problem.All{}, t.bad...)
 	for _, f := range t.lines(v.p) {
 		out = append(out, problem.At{Location: "body.nodes", Fault: f})
 	}

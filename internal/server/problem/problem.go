@@ -1,5 +1,5 @@
-// Package problem is how a server says what is wrong: RFC 9457 problems with the codes and sentences of this program,
-// in the language of the caller. It imports event and i18n.
+// Package problem has what all routes of a server answer alike: what is wrong, as RFC 9457 problems with the codes and
+// sentences of this program, in the language of the caller; and lists, in parts. It imports event and i18n.
 package problem
 
 import (
@@ -63,11 +63,11 @@ type At struct {
 	Fault    *event.Fault
 }
 
-// List is all that is wrong with a request at once.
-type List []At
+// All has everything that is wrong with a request at once.
+type All []At
 
 // Error implements error.
-func (l List) Error() string {
+func (l All) Error() string {
 	var out []string
 	for _, at := range l {
 		out = append(out, at.Location+": "+at.Fault.Error())
@@ -76,7 +76,7 @@ func (l List) Error() string {
 }
 
 // Err is the list as an error, nil if it is empty.
-func (l List) Err() error {
+func (l All) Err() error {
 	if len(l) == 0 {
 		return nil
 	}
@@ -89,7 +89,7 @@ func Of(p *i18n.Printer, err error) *Problem {
 	if errors.As(err, &own) {
 		return own
 	}
-	var list List
+	var list All
 	if errors.As(err, &list) && len(list) > 0 {
 		n := strconv.Itoa(len(list))
 		out := of(p, event.NewFault(event.ClassUsage, "api.invalid", nil, "n", n))

@@ -38,7 +38,7 @@ func TestProblems(t *testing.T) {
 		{fault(event.ClassAuth, "access.unauthenticated"), 401}, {fault(event.ClassAuth, "access.denied"), 403},
 		{fault(event.ClassUsage, "manager.unknown"), 404}, {fault(event.ClassLocked, "journal.locked"), 409},
 		{fault(event.ClassUsage, "config.no-masters"), 422}, {errors.New("disk"), 500},
-		{List{{"body.name", &event.Fault{Class: event.ClassUsage, Code: "config.no-masters"}}}, 422},
+		{All{{"body.name", &event.Fault{Class: event.ClassUsage, Code: "config.no-masters"}}}, 422},
 	} {
 		p := Of(i18n.NewPrinter(i18n.Chinese), c.err)
 		if p.Status != c.want || p.Detail == "" || p.Title == "" || p.Type != "urn:eggo:"+p.Code || p.Error() == "" {
@@ -48,8 +48,8 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%v: %+v", c.err, again)
 		}
 	}
-	l := List{{"body.name", &event.Fault{Code: "a"}}, {"body.nodes", &event.Fault{Code: "b"}}}
-	if l.Err().Error() != "body.name: a; body.nodes: b" || List(nil).Err() != nil {
+	l := All{{"body.name", &event.Fault{Code: "a"}}, {"body.nodes", &event.Fault{Code: "b"}}}
+	if l.Err().Error() != "body.name: a; body.nodes: b" || All(nil).Err() != nil {
 		t.Error(l)
 	}
 	if p := Of(i18n.NewPrinter(i18n.English), l); len(p.Errors) != 2 || p.Errors[1].Code != "b" {

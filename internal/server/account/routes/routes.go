@@ -1,5 +1,5 @@
 // Package routes are the routes of a server for users: login, users, API tokens, the audit log. It imports access,
-// account, event, paging and problem.
+// account, event and problem.
 package routes
 
 import (
@@ -169,7 +169,7 @@ func (x *api) administers(ctx context.Context, change bool) error {
 
 // onClusters refuses roles on clusters that do not exist: they would be rights on whatever gets the name.
 func (x *api) onClusters(roles map[string]string) error {
-	var out problem.List
+	var out problem.All
 	for _, name := range slices.Sorted(maps.Keys(roles)) {
 		if !x.there(name) {
 			out = append(out, problem.At{Location: "body.clusters." + name, Fault: noCluster(name)})
@@ -191,7 +191,7 @@ func (x *api) onCluster(ctx context.Context, c access.Caller, cluster string) er
 	if err != nil || role.May(access.View) && x.there(cluster) {
 		return err
 	}
-	return problem.List{{Location: "body.cluster", Fault: noCluster(cluster)}}
+	return problem.All{{Location: "body.cluster", Fault: noCluster(cluster)}}
 }
 
 // User is a user as the API shows one.

@@ -8,11 +8,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
-	"github.com/eggo-k8s/eggo/internal/server/paging"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
-func listOf[F, T any](from []F, limit int, of func(F) T, key func(F) string) *body[paging.List[T]] {
-	out := paging.List[T]{Items: []T{}}
+func listOf[F, T any](from []F, limit int, of func(F) T, key func(F) string) *body[problem.List[T]] {
+	out := problem.List[T]{Items: []T{}}
 	for i, f := range from {
 		if i == limit {
 			out.Next = key(from[i-1])
@@ -20,10 +20,10 @@ func listOf[F, T any](from []F, limit int, of func(F) T, key func(F) string) *bo
 		}
 		out.Items = append(out.Items, of(f))
 	}
-	return &body[paging.List[T]]{out}
+	return &body[problem.List[T]]{out}
 }
 
-func (x *api) users(ctx context.Context, in *paging.Page) (*body[paging.List[User]], error) {
+func (x *api) users(ctx context.Context, in *problem.Page) (*body[problem.List[User]], error) {
 	list, err := x.a.Users(ctx, in.After, in.Limit+1)
 	return listOf(list, in.Limit, userOf, func(u account.User) string { return u.Name }), err
 }
@@ -116,11 +116,11 @@ func tokenOf(t account.Token) Token {
 }
 
 type tokensInput struct {
-	paging.Page
+	problem.Page
 	All bool `query:"all" doc:"Those of all users, for administrators."`
 }
 
-func (x *api) tokens(ctx context.Context, in *tokensInput) (*body[paging.List[Token]], error) {
+func (x *api) tokens(ctx context.Context, in *tokensInput) (*body[problem.List[Token]], error) {
 	c, err := x.caller(ctx)
 	owner := c.ID
 	if err == nil && in.All {
@@ -220,7 +220,7 @@ func repeatsOf(r *account.Repeats) *Repeats {
 }
 
 type auditInput struct {
-	paging.Page
+	problem.Page
 	User    string    `query:"user" maxLength:"256"`
 	Cluster string    `query:"cluster" maxLength:"253"`
 	Action  string    `query:"action" maxLength:"64"`
@@ -228,7 +228,7 @@ type auditInput struct {
 	Until   time.Time `query:"until"`
 }
 
-func (x *api) audit(ctx context.Context, in *auditInput) (*body[paging.List[Audited]], error) {
+func (x *api) audit(ctx context.Context, in *auditInput) (*body[problem.List[Audited]], error) {
 	before, err := strconv.ParseInt(in.After, 10, 64)
 	if err != nil {
 		before = 0 // the first page

@@ -1,5 +1,4 @@
-// Package paging is how the routes of a server give lists: in parts, one after the other. It imports nothing.
-package paging
+package problem
 
 // Page is the part of a list that a request asks for: what comes after an entry, at most limit.
 type Page struct {
