@@ -1,5 +1,3 @@
-// Package bundle is the offline bundle: its spec, lock and manifest, how it is fetched and written, read and verified.
-// The format is described in docs/bundle-format.md.
 package bundle
 
 // FormatVersion of manifest.json is that of a full bundle in the flat layout. What an older reader would misread has

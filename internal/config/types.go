@@ -1,5 +1,3 @@
-// Package config is deploy.yaml: its canonical type, loading of both layouts, defaults, validation with all problems at
-// once, saving, and the template. What each key means is in docs/deploy-yaml.md.
 package config
 
 import (

@@ -1,6 +1,3 @@
-// Package phases says what is done on which node: the plans of deploy, cleanup and the others as graphs of engine
-// steps, composed of the steps of the areas beneath it. How a node is reached is internal/remote's business, seen here
-// as node.Host.
 package phases
 
 import (

@@ -1,5 +1,3 @@
-// Package server is the REST API of a cluster manager: /api/v1, described by OpenAPI from its types. What it does is
-// done by manager, runs and operation; who may, says access. It may import those, and what they give.
 package server
 
 import (

@@ -1,8 +1,3 @@
-// Package ui is the screen: the only room that knows Charm's libraries. It shows what the event log says and what
-// deploy.yaml holds, and knows no node, no phase and no engine: what it needs of them main hands in.
-//
-// App is the one tea.Model: it keeps the pages (internal/ui/frame) on a stack, draws what is around them and
-// carries messages to them.
 package ui
 
 import (
