@@ -13,88 +13,114 @@ import (
 
 const module = "github.com/eggo-k8s/eggo/"
 
-// dependencies lists, for each layer, the layers of this module that it may import. A layer that is not here may import
-// none, and a new one has to be added: that is the moment to think about where it stands. docs/architecture.md draws
-// the picture.
+// heights lists the ten packages of internal and the layer in which each stands: one imports those of lower layers
+// only. A new one has to be added here and to dependencies, which is the moment to think about where it stands.
+// docs/architecture.md draws the picture.
+func heights() map[string]int {
+	return map[string]int{
+		"internal/run":    1,
+		"internal/bundle": 2, "internal/remote": 2,
+		"internal/output":    3,
+		"internal/config":    4,
+		"internal/phases":    5,
+		"internal/operation": 6,
+		"internal/ui":        7, "internal/server": 7,
+		"internal/testkit": 8,
+	}
+}
+
+// dependencies lists what each of the ten packages may import of the lower layers, and the same of those of their
+// subpackages that may import less, or more. A row holds for what is beneath its package and has no row of its own;
+// what is beneath one row may import each other.
 var dependencies = map[string][]string{
+	"internal/run":          {},
 	"internal/run/event":    {},
-	"internal/output/i18n":  {"internal/run/event"},
+	"internal/run/engine":   {"internal/run/event"},
+	"internal/run/journal":  {"internal/run/event"},
+	"internal/run/state":    {"internal/run/event"},
+	"internal/run/control":  {"internal/run/event"},
 	"internal/run/exitcode": {"internal/run/event"},
-	"internal/output/cli": {"internal/run/event", "internal/output/document", "internal/output/i18n",
-		"internal/output/spelling"},
-	"internal/run/engine":       {"internal/run/event"},
-	"internal/run/journal":      {"internal/run/event"},
-	"internal/run/control":      {"internal/run/event"},
-	"internal/run/state":        {"internal/run/event"},
-	"internal/server/database":  {"internal/run/event"},
-	"internal/remote":           {"internal/run/event", "internal/run/scratch", "internal/remote/shell"},
-	"internal/run/scratch":      {},
-	"internal/remote/shell":     {},
-	"internal/phases/pki":       {"internal/run/event"},
-	"internal/bundle":           {"internal/run/event", "internal/bundle/nodepath", "internal/bundle/schema"},
+	"internal/run/scratch":  {},
+
+	"internal/bundle":          {"internal/bundle/nodepath", "internal/bundle/schema", "internal/run/event"},
+	"internal/bundle/nodepath": {},
+	"internal/bundle/schema":   {},
+
+	"internal/remote":       {"internal/remote/shell", "internal/run/event", "internal/run/scratch"},
+	"internal/remote/shell": {},
+
+	"internal/output":          {},
+	"internal/output/i18n":     {"internal/run/event"},
+	"internal/output/document": {"internal/run/event"},
+	"internal/output/report": {"internal/output/document", "internal/output/i18n", "internal/run/event",
+		"internal/run/state"},
+	"internal/output/cli": {"internal/output/document", "internal/output/i18n", "internal/output/spelling",
+		"internal/run/event"},
+	"internal/output/redact":    {},
 	"internal/output/spelling":  {},
 	"internal/output/plaintext": {},
-	"internal/bundle/nodepath":  {},
-	"internal/bundle/schema":    {},
+
 	// i18n: the comments of the template, and what the keys mean
-	"internal/config": {"internal/bundle", "internal/output/plaintext", "internal/output/spelling",
-		"internal/bundle/nodepath", "internal/run/event", "internal/output/i18n", "internal/bundle/schema"},
-	"internal/output/document": {"internal/run/event"},
-	"internal/operation/host/backend": {"internal/config/draft", "internal/config/machines", "internal/config",
-		"internal/output/document", "internal/run/state", "internal/run/event", "internal/output/i18n"},
-	"internal/config/machines": {"internal/config", "internal/bundle", "internal/output/plaintext",
+	"internal/config": {"internal/output/i18n", "internal/output/plaintext", "internal/output/spelling",
+		"internal/bundle", "internal/bundle/nodepath", "internal/bundle/schema", "internal/run/event"},
+	"internal/config/machines": {"internal/config", "internal/output/plaintext", "internal/bundle",
 		"internal/run/event"},
-	"internal/config/draft": {"internal/config/machines", "internal/config", "internal/bundle", "internal/run/event",
-		"internal/output/i18n"},
-	"internal/ui/sketch": {"internal/config/draft", "internal/output/report", "internal/config", "internal/bundle",
-		"internal/run/event", "internal/output/i18n"},
-	"internal/ui/lines": {"internal/operation/host/backend", "internal/config/draft", "internal/ui/sketch",
-		"internal/config/machines", "internal/output/document", "internal/output/report", "internal/run/state",
-		"internal/config", "internal/bundle", "internal/output/plaintext", "internal/run/event",
-		"internal/output/i18n"},
-	"internal/output/report": {"internal/output/document", "internal/run/state", "internal/run/event",
-		"internal/output/i18n"},
-	"internal/operation/present": {"internal/output/document", "internal/operation", "internal/phases",
-		"internal/config", "internal/bundle", "internal/output/report", "internal/remote/shell", "internal/run/event",
-		"internal/output/i18n"},
-	// what backend and draft want of the machine, over all that operation has
-	"internal/operation/host": {"internal/operation/host/backend", "internal/config/draft",
-		"internal/output/document", "internal/operation/present", "internal/operation", "internal/phases",
-		"internal/run/journal", "internal/remote", "internal/run/state", "internal/config", "internal/bundle",
-		"internal/run/event", "internal/output/i18n"},
-	"internal/ui": {"internal/operation/host/backend", "internal/config/draft", "internal/ui/sketch",
-		"internal/output/document", "internal/run/state", "internal/run/event", "internal/output/i18n",
-		"internal/config/machines", "internal/output/report", "internal/config", "internal/bundle",
-		"internal/output/plaintext", "internal/output/redact"},
-	"internal/phases": {"internal/config", "internal/bundle", "internal/bundle/nodepath", "internal/phases/pki",
-		"assets", "internal/run/engine", "internal/run/event", "internal/run/scratch", "internal/remote/shell"},
+	"internal/config/draft": {"internal/config", "internal/config/machines", "internal/output/i18n",
+		"internal/bundle", "internal/run/event"},
+
+	"internal/phases": {"internal/phases/pki", "internal/config", "internal/bundle", "internal/bundle/nodepath",
+		"internal/remote/shell", "internal/run/engine", "internal/run/event", "internal/run/scratch", "assets"},
+	"internal/phases/pki": {"internal/run/event"},
+
+	"internal/operation": {"internal/operation/backup", "internal/phases", "internal/phases/pki", "internal/config",
+		"internal/output/redact", "internal/bundle", "internal/bundle/nodepath", "internal/remote",
+		"internal/remote/shell", "internal/run/engine", "internal/run/event", "internal/run/journal",
+		"internal/run/control", "internal/run/state", "internal/run/exitcode", "internal/run/scratch"},
 	"internal/operation/backup": {"internal/run/event"},
-	"internal/operation": {"internal/operation/backup", "internal/config", "internal/bundle", "internal/phases/pki",
-		"internal/phases", "internal/run/engine", "internal/run/journal", "internal/run/control", "internal/remote",
-		"internal/run/state", "internal/output/redact", "internal/run/exitcode", "internal/run/event",
-		"internal/bundle/nodepath", "internal/run/scratch", "internal/remote/shell"},
-	// the server
+	"internal/operation/present": {"internal/operation", "internal/phases", "internal/config",
+		"internal/output/document", "internal/output/i18n", "internal/output/report", "internal/bundle",
+		"internal/remote/shell", "internal/run/event"},
+	// what host implements; front ends import it without the rest of operation
+	"internal/operation/host/backend": {"internal/config", "internal/config/draft", "internal/config/machines",
+		"internal/output/document", "internal/output/i18n", "internal/run/event", "internal/run/state"},
+	"internal/operation/host": {"internal/operation", "internal/operation/host/backend",
+		"internal/operation/present", "internal/phases", "internal/config", "internal/config/draft",
+		"internal/output/document", "internal/output/i18n", "internal/bundle", "internal/remote",
+		"internal/run/event", "internal/run/journal", "internal/run/state"},
+
+	"internal/ui": {"internal/ui/sketch", "internal/operation/host/backend", "internal/config",
+		"internal/config/draft", "internal/config/machines", "internal/output/document", "internal/output/i18n",
+		"internal/output/plaintext", "internal/output/redact", "internal/output/report", "internal/bundle",
+		"internal/run/event", "internal/run/state"},
+	"internal/ui/sketch": {"internal/config", "internal/config/draft", "internal/output/i18n",
+		"internal/output/report", "internal/bundle", "internal/run/event"},
+	"internal/ui/lines": {"internal/ui/sketch", "internal/operation/host/backend", "internal/config",
+		"internal/config/draft", "internal/config/machines", "internal/output/document", "internal/output/i18n",
+		"internal/output/plaintext", "internal/output/report", "internal/bundle", "internal/run/event",
+		"internal/run/state"},
+
+	"internal/server": {"internal/server/access", "internal/server/manager", "internal/server/problem",
+		"internal/operation", "internal/phases/pki", "internal/run/event", "internal/run/scratch"},
 	"internal/server/access":  {"internal/run/event"},
 	"internal/server/manager": {"internal/run/event"},
-	"internal/server": {"internal/server/access", "internal/server/problem",
-		"internal/server/manager", "internal/operation", "internal/phases/pki", "internal/run/event",
-		"internal/run/scratch"},
+	"internal/server/problem": {"internal/output/i18n", "internal/run/event"},
+	"internal/server/listen":  {"internal/server/problem", "internal/run/event"},
+	"internal/server/account": {"internal/server/access", "internal/server/database", "internal/server/problem",
+		"internal/run/event"},
+	"internal/server/database": {"internal/run/event"},
 	// a client of the API in its process; logs are reduced and said as on a terminal
-	"internal/server/page": {"internal/server/access", "internal/server/account", "internal/operation/host/backend",
-		"internal/bundle", "internal/config", "internal/config/draft", "internal/config/machines",
-		"internal/server/manager", "internal/server/problem", "internal/output/report",
-		"internal/run/state", "internal/server", "internal/run/event", "internal/output/i18n"},
-	"internal/server/problem": {"internal/run/event", "internal/output/i18n"},
-	"internal/server/listen":  {"internal/run/event", "internal/server/problem"},
-	"internal/server/account": {"internal/server/access", "internal/server/database",
-		"internal/server/problem", "internal/run/event"},
-	"assets":                   {},
+	"internal/server/page": {"internal/server", "internal/server/access", "internal/server/account",
+		"internal/server/manager", "internal/server/problem", "internal/operation/host/backend", "internal/config",
+		"internal/config/draft", "internal/config/machines", "internal/output/i18n", "internal/output/report",
+		"internal/bundle", "internal/run/event", "internal/run/state"},
+
+	"internal/testkit":         nil, // anything: what tests share
 	"internal/testkit/rules":   {},
 	"internal/testkit/ptytest": {},
-	"internal/output/redact":   {},
-	"cmd":                      nil, // anything: here all is wired together
-	"internal/testkit":         nil, // anything: what tests share
-	"test":                     nil, // anything: tests and their tools
+
+	"assets": {},
+	"cmd":    nil, // anything: here all is wired together
+	"test":   nil, // anything: tests and their tools
 }
 
 // within lists, for a package inside a layer, the packages of its layer that it may import. One that is not here may
@@ -279,6 +305,17 @@ func layer(path string) string {
 	return parts[0]
 }
 
+// top returns the first two directories of a path: one of the ten packages of internal, when it is beneath them.
+func top(path string) string {
+	parts := strings.Split(path, "/")
+	return strings.Join(parts[:min(2, len(parts))], "/")
+}
+
+// height returns the layer of a path beneath internal, 0 for others.
+func height(path string) int {
+	return heights()[top(path)]
+}
+
 // forTests reports whether a layer has tests and their tools only.
 func forTests(layer string) bool {
 	return layer == "test" || strings.HasPrefix(layer, "internal/testkit")
@@ -305,7 +342,7 @@ func crossing(from, to string) string {
 	list, bound := within[from]
 	switch {
 	case !known:
-		return "the layer " + layer(from) + " is not in the picture: add it to dependencies"
+		return layer(from) + " is not in the picture: add it to heights and dependencies"
 	case strings.HasPrefix(inside, "internal/phases/component/driver/") && from != "internal/phases" &&
 		!strings.HasPrefix(from, "internal/phases/component/driver/"): // one driver may stand on another
 		return "package phases alone chooses a driver"
@@ -313,6 +350,8 @@ func crossing(from, to string) string {
 		return "nothing may import " + layer(inside)
 	case forTests(layer(inside)) && !forTests(layer(from)):
 		return "only tests may import " + inside
+	case height(from) > 0 && height(inside) >= height(from) && top(inside) != top(from):
+		return top(from) + " imports only what is of a lower layer than its own"
 	case bound && layer(inside) == layer(from) && !slices.Contains(list, inside):
 		return "inside the layer the dependencies do not point that way"
 	case allowed == nil || layer(inside) == layer(from):
@@ -342,7 +381,15 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	}
+	for p := range heights() {
+		if _, known := dependencies[p]; !known {
+			t.Errorf("%s is in heights but not in dependencies", p)
+		}
+	}
 	for r := range dependencies {
+		if strings.HasPrefix(r, "internal/") && height(r) == 0 {
+			t.Errorf("%s is in dependencies but in no layer", r)
+		}
 		if !seen[r] {
 			t.Errorf("%s is in dependencies but not in the module", r)
 		}
@@ -423,6 +470,12 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/phases", module + "internal/testkit/new", false},
 		{"cmd/eggo-tui", module + "internal/testkit/ptytest", false},
 		{"test/page", module + "internal/testkit/new", true},
+		{"internal/run/new", module + "internal/bundle", false},
+		{"internal/run/new", module + "internal/output/i18n", false},
+		{"internal/bundle/new", module + "internal/remote", false},
+		{"internal/config", module + "internal/phases", false},
+		{"internal/server", module + "internal/ui", false},
+		{"internal/ui", module + "internal/server/problem", false},
 		{"internal/new", module + "internal/run/event", false},
 		{"internal/output/report", module + "test/lab", false},
 		{"cmd/eggo-tui", module + "internal/remote", true},
