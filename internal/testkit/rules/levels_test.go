@@ -1,109 +1,135 @@
 package rules
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the levels of internal/phases into docs/architecture.md")
+var update = flag.Bool("update", false, "write the pictures of the packages into the documents")
 
-// levels draws the packages of a layer by their imports: one stands a level above the highest that it imports. Of each
-// are named those that it imports and does not have through another of them.
-func levels(list []pkg, root string) string {
-	imports, height := map[string][]string{}, map[string]int{}
-	name := func(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, root), "/") }
+// drawn is what a picture shows: of each package what it imports, and the level on which it stands.
+type drawn struct {
+	imports map[string][]string
+	level   func(string) int
+}
+
+// beneath reads from a list the imports between the packages whose names are not "". A package stands one level above
+// the highest that it imports.
+func beneath(list []pkg, name func(path string) (string, bool)) drawn {
+	d, height := drawn{imports: map[string][]string{}}, map[string]int{}
 	for _, p := range list {
-		if path := strings.TrimPrefix(p.ImportPath, module); path == root || strings.HasPrefix(path, root+"/") {
-			imports[name(path)] = nil
-			for _, to := range p.Imports {
-				if to = strings.TrimPrefix(to, module); to == root || strings.HasPrefix(to, root+"/") {
-					imports[name(path)] = append(imports[name(path)], name(to))
-				}
+		from, shown := name(strings.TrimPrefix(p.ImportPath, module))
+		if !shown {
+			continue
+		}
+		d.imports[from] = append(d.imports[from], []string{}...)
+		for _, to := range p.Imports {
+			inside, own := strings.CutPrefix(to, module)
+			if to, shown := name(inside); own && shown && to != from && !slices.Contains(d.imports[from], to) {
+				d.imports[from] = append(d.imports[from], to)
 			}
 		}
 	}
-	var level func(string) int
-	level = func(p string) int {
+	d.level = func(p string) int {
 		h, known := height[p]
-		for _, to := range imports[p] {
+		for _, to := range d.imports[p] {
 			if !known {
-				h = max(h, level(to)+1)
+				h = max(h, d.level(to)+1)
 			}
 		}
 		height[p] = h
 		return h
 	}
+	return d
+}
+
+// String draws the packages, the highest first. Of each are named those that it imports and does not have through
+// another of them.
+func (d drawn) String() string {
 	var has func(from, to string) bool
 	has = func(from, to string) bool {
-		return slices.ContainsFunc(imports[from], func(p string) bool { return p == to || has(p, to) })
+		return slices.ContainsFunc(d.imports[from], func(p string) bool { return p == to || has(p, to) })
 	}
-	var order []string
-	for p := range imports {
-		level(p)
-		order = append(order, p)
+	order, width := slices.Collect(maps.Keys(d.imports)), 0
+	for _, p := range order {
+		width = max(width, len(p))
 	}
-	slices.SortFunc(order, func(a, b string) int {
-		return (height[b]-height[a])*2 + strings.Compare(a, b)
-	})
+	slices.SortFunc(order, func(a, b string) int { return (d.level(b)-d.level(a))*2 + strings.Compare(a, b) })
 	var out strings.Builder
 	last := -1
 	for _, p := range order {
 		at := "  "
-		if height[p] != last {
-			last = height[p]
+		if d.level(p) != last {
+			last = d.level(p)
 			at = fmt.Sprintf("%2d", last)
 		}
-		direct := slices.DeleteFunc(slices.Clone(imports[p]), func(to string) bool {
-			return slices.ContainsFunc(imports[p], func(via string) bool { return has(via, to) })
+		direct := slices.DeleteFunc(slices.Clone(d.imports[p]), func(to string) bool {
+			return slices.ContainsFunc(d.imports[p], func(via string) bool { return has(via, to) })
 		})
 		slices.Sort(direct)
-		title := p
-		if p == "" {
-			title = "phases"
-		}
-		row := fmt.Sprintf("    %s  %-13s", at, title)
-		for _, d := range direct {
-			if len(row)+len(d) > 100 {
+		row := fmt.Sprintf("    %s  %-*s ", at, width, p)
+		indent := len(row)
+		for _, to := range direct {
+			if len(row)+len(to) > 110 {
 				out.WriteString(row + "\n")
-				row = strings.Repeat(" ", 21)
+				row = strings.Repeat(" ", indent)
 			}
-			row += " " + d
+			row += " " + to
 		}
 		out.WriteString(strings.TrimRight(row, " ") + "\n")
 	}
 	return out.String()
 }
 
-// The picture of internal/phases in docs/architecture.md is what the imports draw.
-func TestThePictureOfPhases(t *testing.T) {
-	const file = "../../../docs/architecture.md"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+// phases names what is beneath internal/phases.
+func phases(path string) (string, bool) {
+	name, in := strings.CutPrefix(path, "internal/phases")
+	if name == "" && in {
+		return "phases", true
 	}
-	head, rest, ok := bytes.Cut(text, []byte("<!-- levels -->\n\n"))
-	is, tail, ok2 := bytes.Cut(rest, []byte("\n<!-- end -->"))
+	return strings.TrimPrefix(name, "/"), in && name[0] == '/'
+}
+
+// ten names the packages of internal, without what only tests have.
+func ten(path string) (string, bool) {
+	name := strings.TrimPrefix(top(path), "internal/")
+	return name, height(path) > 0 && name != "testkit"
+}
+
+// The pictures of the documents are what the imports draw.
+func TestThePicturesOfThePackages(t *testing.T) {
+	list := packages(t)
+	of := beneath(list, ten)
+	of.level = func(p string) int { return heights()["internal/"+p] }
+	pictured(t, "docs/architecture.md", of)
+	pictured(t, "docs/development/packages.md", beneath(list, phases))
+}
+
+func pictured(t *testing.T, file string, d drawn) {
+	t.Helper()
+	const from, to = "<!-- levels -->\n\n", "\n<!-- end -->"
+	path := filepath.Join(root(), filepath.FromSlash(file))
+	head, rest, ok := strings.Cut(read(t, path), from)
+	is, tail, ok2 := strings.Cut(rest, to)
 	if !ok || !ok2 {
 		t.Fatal(file, "has no place for the levels")
 	}
-	want := levels(packages(t), "internal/phases")
-	if string(is) == want {
-		return
-	}
-	if *update {
-		all := slices.Concat(head, []byte("<!-- levels -->\n\n"), []byte(want), []byte("\n<!-- end -->"), tail)
-		if err := os.WriteFile(file, all, 0o600); err != nil {
+	switch want := d.String(); {
+	case is == want:
+	case *update:
+		if err := os.WriteFile(path, []byte(head+from+want+to+tail), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return
+	default:
+		t.Errorf("%s does not show the imports; go test ./internal/testkit/rules -run Pictures -args -update does:\n%s",
+			file, want)
 	}
-	t.Errorf("%s does not show the imports (go test ./internal/testkit/rules -run Picture -update writes them):\n%s",
-		file, want)
 }
 
 // What the picture is made of, with a chain, a shortcut and one that stands apart.
@@ -115,11 +141,12 @@ func TestLevels(t *testing.T) {
 		}
 		return out
 	}
-	got := levels([]pkg{
-		at("in", "in/b", "in/a", "in/c"), at("in/a", "other"), at("in/b", "in/a"), at("in/c"), at("inside", "in"),
-		at("other"),
-	}, "in")
-	want := "     2  phases        b c\n     1  b             a\n     0  a\n        c\n"
+	got := beneath([]pkg{
+		at("internal/phases", "internal/phases/b", "internal/phases/a", "internal/phases/c"),
+		at("internal/phases/a", "other"), at("internal/phases/b", "internal/phases/a"), at("internal/phases/c"),
+		at("internal/phasesinside", "internal/phases"), at("other"),
+	}, phases).String()
+	want := "     2  phases  b c\n     1  b       a\n     0  a\n        c\n"
 	if got != want {
 		t.Errorf("\n%s\nwant\n%s", got, want)
 	}
