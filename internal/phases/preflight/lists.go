@@ -14,11 +14,11 @@ import (
 func Deploy() []Check {
 	return slices.Concat([]Check{checkImported(), checkTakenOver(), checkTakeoverVersions(),
 		checkKubeletFlags(), checkKubeletConfig(), checkServices(), checkTakeoverSince()}, Machine(), []Check{
-		checkPrograms(), checkPlaces(), checkAway(),
+		checkPrograms(), checkPlaces(), checkUnreachableNodes(),
 		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkSinglePoint(),
 		checkRestoring(), checkSeed(),
 		checkFiles(), checkTargets(), checkAnonymous(),
-		checkTogether(), checkExternalCA(), checkUndo(), checkUndoObjects(),
+		checkDuplicateIdentity(), checkExternalCA(), checkUndo(), checkUndoObjects(),
 		checkRuntimeContainers(), checkRuntimeTurns(),
 		checkManifestURLs(), // before the bundles: their checks read what was fetched
 	}, Bundle(), []Check{
@@ -42,7 +42,7 @@ func Upgrade() []Check {
 func Back() []Check { return append([]Check{checkUpgradeVersion(), checkUpgradeBundle()}, Deploy()...) }
 
 // Same is what is checked before a cluster is said to have the version of the bundles already.
-func Same() []Check { return []Check{checkAway(), checkUpgradeSame()} }
+func Same() []Check { return []Check{checkUnreachableNodes(), checkUpgradeSame()} }
 
 // Machine is what can be said of a machine by itself, whatever the others and the bundles are.
 func Machine() []Check {
@@ -50,7 +50,7 @@ func Machine() []Check {
 		checkArch(), checkSystemd(), checkAddress(), checkClock(), checkMissing(), checkSwap(), checkSlow(),
 		checkRoute(), checkDockerJSON(), checkSize(), checkSELinuxBalancer(), checkEndpoint(), checkRecord(false),
 		checkFirewall(), checkPlugin(), checkProxy(), checkDNSPort(), checkCgroup(), checkSpace(), checkSystem(),
-		checkOurs(), checkOtherCluster(), checkTaken(),
+		checkOurs(), checkOtherCluster(), checkForeignCluster(),
 	}
 }
 
@@ -67,15 +67,16 @@ func Bundle() []Check {
 func Cleanup() []Check {
 	return []Check{
 		checkAuthority(true),
-		checkForgotten(),
-		checkGone(), checkOtherCluster(), checkRecord(true),
+		checkLeftoverNodes(),
+		checkCleanupReachability(), checkOtherCluster(), checkRecord(true),
 	}
 }
 
 // Import is what is checked before a cluster that others have made is taken over.
 func Import() []Check {
 	return []Check{
-		checkAway(), checkArch(), checkSystemd(), checkAddress(), checkClock(), checkRecord(false), checkOtherCluster(),
+		checkUnreachableNodes(), checkArch(), checkSystemd(), checkAddress(),
+		checkClock(), checkRecord(false), checkOtherCluster(),
 		checkImportable(),
 	}
 }

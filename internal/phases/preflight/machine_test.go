@@ -448,16 +448,16 @@ func TestMachinesThatWereCopiedAreTold(t *testing.T) {
 	r := newInput()
 	r.SetFact("m1", nodestest.Good(master))
 	r.SetFact("w1", nodestest.Good(worker))
-	if got := allFindings(t, r, checkTogether()); got != nil {
+	if got := allFindings(t, r, checkDuplicateIdentity()); got != nil {
 		t.Error(got)
 	}
 	r.Fact("w1").MachineID = "m1"
-	if got := nodestest.Codes(allFindings(t, r, checkTogether())); !slices.Equal(got,
+	if got := nodestest.Codes(allFindings(t, r, checkDuplicateIdentity())); !slices.Equal(got,
 		[]string{"warning preflight.machine-id"}) {
 		t.Error(got)
 	}
 	r.Fact("w1").MachineID, r.Fact("m1").MachineID = "", ""
-	if got := allFindings(t, r, checkTogether()); got != nil {
+	if got := allFindings(t, r, checkDuplicateIdentity()); got != nil {
 		t.Error("two machines without an identity:", got)
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// checkTogether compares the machines with each other: copies of one machine have one identity.
-func checkTogether() Check {
+// checkDuplicateIdentity compares the machines with each other: copies of one machine have one identity.
+func checkDuplicateIdentity() Check {
 	return Check{
-		Name: "together", Codes: []string{"preflight.machine-id"},
+		Name: "duplicate-identity", Codes: []string{"preflight.machine-id"},
 		Cluster: func(_ context.Context, in *Input) []event.Finding {
 			var out []event.Finding
 			seen := map[string]string{}

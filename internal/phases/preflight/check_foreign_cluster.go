@@ -11,11 +11,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// checkTaken finds another cluster, or something else on our ports and paths, on a node that says of no cluster that it
-// is its own.
-func checkTaken() Check {
+// checkForeignCluster finds another cluster, or something else on our ports and paths, on a node that says of no
+// cluster that it is its own.
+func checkForeignCluster() Check {
 	return Check{
-		Name: "taken", Needs: Unclaimed,
+		Name: "foreign-cluster", Needs: Unclaimed,
 		Codes: []string{"preflight.foreign-cluster", "preflight.foreign-runtime", "preflight.leftovers",
 			"preflight.port"},
 		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {

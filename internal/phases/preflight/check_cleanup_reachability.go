@@ -6,11 +6,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// checkGone: a node that is gone does not stop the cleanup of the others; one that does not let us in, and one where
-// another run is at work, does.
-func checkGone() Check {
+// checkCleanupReachability: a node that is gone does not stop the cleanup of the others; one that does not let us in,
+// and one where another run is at work, does.
+func checkCleanupReachability() Check {
 	return Check{
-		Name: "gone", Codes: []string{"preflight.gone"}, Needs: Unseen,
+		Name: "cleanup-reachability", Codes: []string{"preflight.gone"}, Needs: Unseen,
 		Node: func(in *Input, n config.Node, _ *facts.Facts) []event.Finding {
 			why := in.Failure(n.Name, n.Name)
 			if why.Fault.Class == event.ClassLocked || why.Fault.Class == event.ClassAuth {

@@ -8,12 +8,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// checkAway is about a node that could not be inspected. Others leave a cluster without it if it does nothing but run
-// workloads; one that would have to learn who is left must be there, or leave too. A run that is limited to other nodes
-// does without it likewise, and so does an upgrade that is reverted without a worker that it has not touched.
-func checkAway() Check {
+// checkUnreachableNodes is about a node that could not be inspected. Others leave a cluster without it if it does
+// nothing but run workloads; one that would have to learn who is left must be there, or leave too. A run that is
+// limited to other nodes does without it likewise, and so does an upgrade that is reverted without a worker that it
+// has not touched.
+func checkUnreachableNodes() Check {
 	return Check{
-		Name: "away", Needs: Unseen,
+		Name: "unreachable-nodes", Needs: Unseen,
 		Codes: []string{"preflight.limit-without", "preflight.leave-without", "preflight.leave-needs",
 			"preflight.back-without"},
 		Node: func(in *Input, n config.Node, _ *facts.Facts) []event.Finding {

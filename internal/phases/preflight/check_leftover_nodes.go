@@ -6,10 +6,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// checkForgotten: whoever forgets the cluster's authorities has to forget all of its machines.
-func checkForgotten() Check {
+// checkLeftoverNodes: whoever forgets the cluster's authorities has to forget all of its machines.
+func checkLeftoverNodes() Check {
 	return Check{
-		Name: "forgotten", Codes: []string{"preflight.node-forgotten"},
+		Name: "leftover-nodes", Codes: []string{"preflight.node-forgotten"},
 		Cluster: func(_ context.Context, in *Input) []event.Finding {
 			var out []event.Finding
 			for was, is := range in.saved() {
