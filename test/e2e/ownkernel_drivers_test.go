@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
@@ -108,4 +109,19 @@ func upgradeOwn(t *testing.T, s *stand.Stand, file, cluster, newer string) {
 	must(t, "use", s.Works(t.Context(), 1))
 	u := &upgraded{Stand: s, t: t, cluster: cluster, file: file, nodes: []stand.Node{{Name: "n1", Roles: "mne"}}}
 	u.run(minorAfter, everyKubelet, "n1")
+}
+
+// TestOwnKernelDebian13: a single machine of Debian 13 with its own kernel.
+func TestOwnKernelDebian13(t *testing.T) {
+	full(t)
+	s := newLabOf(t, 1, func(l *lab.Lab) { l.OfVM(runtime.GOARCH, "n1"); l.OfDebian13("n1") })
+	s.Say("n1 takes %g times as long as this machine", s.Lab.Slowness("n1"))
+	s.Bundle = debian13Bundle(t, s)
+	base, err := s.Deploy("base.yaml", "own13", []stand.Node{{Name: "n1", Roles: "mne"}})
+	must(t, "deploy.yaml", err)
+	file := alone(t, s, base)
+	before := untouched(t, s, 1)
+	fastThenOwn(t, s, file)
+	ownLife(t, s, file, "own13", ofContainerd, "SystemdCgroup = true", func() { downAtOnce(t, s, 1, 1) })
+	sameWithin(t, s.Limit(20*time.Second), before, func() []lab.Snapshot { return snapshots(t, s, 1) })
 }

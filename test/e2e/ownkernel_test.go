@@ -20,8 +20,8 @@ func newVM(t *testing.T) *stand.Stand {
 	return s
 }
 
-// alone has a single control plane work without leases, as preflight.slow-leases advises on a slow machine: it would
-// lose them.
+// alone has a single control plane work without an election: on a slow machine, its components would lose their
+// leases.
 func alone(t *testing.T, s *stand.Stand, base string) string {
 	t.Helper()
 	file, err := s.Vary(base, "alone.yaml", "runtime: containerd\n", "runtime: containerd\nconfig-extra-args:\n"+

@@ -134,7 +134,7 @@ func (r rootfs) recipe() string {
 		parts = append(parts, foreignScript)
 	}
 	if r.disk.VM != "" {
-		parts = append(parts, vmPackages, vmScript, initramfsScript, extrasHook)
+		parts = append(parts, vmPackages, vmScript, r.initramfs(), extrasHook)
 	}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:6])
@@ -146,6 +146,15 @@ type rootfs struct {
 	arch string
 	disk Disk
 	say  func(format string, args ...any)
+}
+
+// initramfs is the script that says what is in the initramfs. Debian 13 configures the network there, when the kernel's
+// command line has an address, and waits three minutes for a link whose driver is not there.
+func (r rootfs) initramfs() string {
+	if r.disk.Family == Debian13 {
+		return initramfsScript + `echo virtio_net >>"$1/usr/share/initramfs-tools/modules.d/lab"` + "\n"
+	}
+	return initramfsScript
 }
 
 // kind is how the directories of the recipes of one kind of disk begin.
@@ -278,7 +287,7 @@ func (r rootfs) arguments(tree string, options ...string) []string {
 	args := []string{"--variant=minbase", "--mode=root", "--format=directory", "--architectures=" + r.arch,
 		`--aptopt=Acquire::Languages "none"`, "--include=" + packages}
 	if r.disk.VM != "" {
-		args = append(args, "--essential-hook="+initramfsScript, "--customize-hook="+extrasHook)
+		args = append(args, "--essential-hook="+r.initramfs(), "--customize-hook="+extrasHook)
 	}
 	for glob := range strings.FieldsSeq(unwantedDocs) {
 		args = append(args, "--dpkgopt=path-exclude="+glob)
