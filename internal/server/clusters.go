@@ -66,7 +66,8 @@ func (s *Server) clusters(api huma.API) {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, DefaultStatus: status,
 			Tags: []string{"clusters"}}
 	}
-	add(s, api, route[listInput]{op("list-clusters", "GET", "/clusters", "List clusters", 200), access.Enter, nil},
+	add(s, api, route[listInput]{op("list-clusters", "GET", "/clusters", "List clusters", 200), access.Authenticated,
+		nil},
 		s.list)
 	add(s, api, route[createInput]{op("create-cluster", "POST", "/clusters", "Create a cluster", 202),
 		access.Administer, nil}, s.create, func(i *createInput) (string, string) { return i.Body.Name, "" })

@@ -102,7 +102,8 @@ func (s *Server) reads(api huma.API) {
 		access.Administer, nil}, s.check, func(i *checkInput) (string, string) { return i.Body.Name, "" })
 	add(s, api, route[planInput]{op("plan", "POST", "/clusters/{cluster}/plan", "What a change of the nodes would do"),
 		access.Operate, func(i *planInput) string { return i.Cluster }}, s.plan)
-	add(s, api, route[struct{}]{op("list-bundles", "GET", "/bundles", "List the bundles of this host"), access.Enter,
+	add(s, api, route[struct{}]{op("list-bundles", "GET", "/bundles", "List the bundles of this host"),
+		access.Authenticated,
 		nil}, s.bundles)
 }
 

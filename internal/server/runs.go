@@ -111,7 +111,7 @@ func (s *Server) runs(api huma.API) {
 			return "", i.Body.Decision + " " + i.Body.Step + " in " + i.Run
 		})
 	add(s, api, route[changesInput]{stream(op("follow-clusters", "GET", "/events",
-		"Follow the states of the clusters"), changeOf(api)), access.Enter, nil}, s.changes)
+		"Follow the states of the clusters"), changeOf(api)), access.Authenticated, nil}, s.changes)
 }
 
 // showRun is a run of a cluster, with why it failed.

@@ -16,8 +16,8 @@ type Action string
 
 // The actions.
 const (
-	// Enter needs a caller who is known. What a route with it gives depends on the caller's roles.
-	Enter Action = "enter"
+	// Authenticated needs a caller who is known. What a route with it gives depends on the caller's roles.
+	Authenticated Action = "enter"
 	// View reads what the server has of a cluster; nothing secret is in it.
 	View Action = "view"
 	// Operate begins, cancels and continues runs of a cluster, and decides about failures.
@@ -40,7 +40,7 @@ const (
 // May says whether somebody with the role may do something.
 func (r Role) May(a Action) bool {
 	switch a {
-	case Enter:
+	case Authenticated:
 		return true
 	case View:
 		return r == Viewer || r == Operator || r == Admin

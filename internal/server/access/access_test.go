@@ -27,7 +27,7 @@ func (r roles) Record(context.Context, Entry) error { return nil }
 // Each role may do what those before it may, and nothing else.
 func TestRoles(t *testing.T) {
 	actions := []Action{View, Operate, Administer, "fly"}
-	if !None.May(Enter) {
+	if !None.May(Authenticated) {
 		t.Error("who has no role cannot enter")
 	}
 	for n, role := range []Role{None, Viewer, Operator, Admin} {
@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{t.Context(), View, "seen", "access.unauthenticated"}, {ann, View, "seen", ""}, {ann, Operate, "mine", ""},
 		{ann, Operate, "seen", "access.denied"}, {ann, View, "hidden", "manager.unknown"},
-		{ann, Enter, "", ""}, {t.Context(), Enter, "", "access.unauthenticated"},
+		{ann, Authenticated, "", ""}, {t.Context(), Authenticated, "", "access.unauthenticated"},
 		{ann, Administer, "hidden", "manager.unknown"}, {ann, Administer, "", "access.denied"},
 		{ann, View, "broken", "internal"},
 	} {
