@@ -130,7 +130,7 @@ func onScreen(svc backend.DraftServices, deps *pages.Deps) wizard.Services {
 			own := *deps
 			launch := deps.S.Launch
 			own.S.Launch = func(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
-				return launch(ctx, st, backend.Knowing(ask, draft.Secrets(of)))
+				return launch(ctx, st, backend.WithAnswers(ask, draft.Secrets(of)))
 			}
 			return pages.NewLaunch(&own, svc.Start(file, of))
 		},

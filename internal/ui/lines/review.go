@@ -425,7 +425,7 @@ func (w *wizard) install(ctx context.Context, file string) (done bool, err error
 		w.fault(err)
 		return false, nil
 	}
-	err = w.m.begin(ctx, w.svc.Start(file, w.draft), backend.Knowing(w.conversation, draft.Secrets(w.draft)))
+	err = w.m.begin(ctx, w.svc.Start(file, w.draft), backend.WithAnswers(w.conversation, draft.Secrets(w.draft)))
 	if err != nil {
 		return true, err
 	}
@@ -459,7 +459,7 @@ func (w *wizard) letJoin(ctx context.Context) error {
 	if err := w.svc.Write(w.file, w.draft, w.p); err != nil {
 		return err
 	}
-	err := w.m.begin(ctx, w.svc.Start(w.file, w.draft), backend.Knowing(w.conversation, draft.Secrets(w.draft)))
+	err := w.m.begin(ctx, w.svc.Start(w.file, w.draft), backend.WithAnswers(w.conversation, draft.Secrets(w.draft)))
 	if err != nil {
 		return err
 	}
