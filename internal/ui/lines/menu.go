@@ -145,7 +145,7 @@ func (m *menu) entries(clusters []backend.Cluster) []entry {
 		"upgrade-back": m.upgradeBack,
 	}
 	var out []entry
-	for _, o := range backend.Offers(clusters) {
+	for _, o := range backend.MenuEntries(clusters) {
 		if o.ID == "build" && m.svc.Builds == nil {
 			o.Why = "menu.why.later"
 		}

@@ -97,7 +97,7 @@ func (p *Menu) goOn(c backend.Cluster) frame.Page {
 // entries in the order in which they are shown: first what is likeliest.
 func (p *Menu) entries() []entry {
 	var out []entry
-	for _, o := range backend.Offers(p.clusters) {
+	for _, o := range backend.MenuEntries(p.clusters) {
 		x := entry{id: o.ID, key: o.Key(), of: o.Of, why: o.Why}
 		if page, of := p.of(o.ID), o.Of; page != nil {
 			x.do = func() tea.Cmd {

@@ -13,7 +13,7 @@ func TestKeysOfTheMenuKeepTheirMeaning(t *testing.T) {
 		"upgrading": {{Name: "a", File: "a.yaml", Status: Failed, Upgrading: Upgrading{To: []string{"v1.35.4"}}}},
 	} {
 		seen := map[string]string{}
-		for _, o := range Offers(clusters) {
+		for _, o := range MenuEntries(clusters) {
 			if other := seen[o.Key()]; other != "" {
 				t.Errorf("%s: %s chooses %s and %s", name, o.Key(), other, o.ID)
 			}
@@ -34,7 +34,7 @@ func TestAnUnfinishedUpgradeComesFirst(t *testing.T) {
 	c := Cluster{Name: "a", File: "a.yaml", Status: Interrupted, Runs: []Run{{Verb: "deploy"}},
 		Upgrading: Upgrading{From: "v1.34.2", To: []string{"v1.35.4"}}}
 	why := map[string]string{}
-	list := Offers([]Cluster{c})
+	list := MenuEntries([]Cluster{c})
 	for _, o := range list {
 		why[o.ID] = o.Why
 	}
@@ -50,17 +50,17 @@ func TestAnUnfinishedUpgradeComesFirst(t *testing.T) {
 		t.Error("a deploy is resumed")
 	}
 	c.Upgrading.Committed = true
-	if o := Offers([]Cluster{c})[1]; o.ID != "upgrade-back" || o.Why != "menu.why.committed" {
+	if o := MenuEntries([]Cluster{c})[1]; o.ID != "upgrade-back" || o.Why != "menu.why.committed" {
 		t.Errorf("%+v", o)
 	}
 	other := Cluster{Name: "b", File: "b.yaml", Status: Installed}
-	for _, o := range Offers([]Cluster{c, other}) {
+	for _, o := range MenuEntries([]Cluster{c, other}) {
 		if o.ID == "add" && (len(o.Of) != 1 || o.Of[0].Name != "b") {
 			t.Errorf("%+v", o)
 		}
 	}
 	c.Status = Running
-	if o := Offers([]Cluster{c})[0]; o.ID != "watch" {
+	if o := MenuEntries([]Cluster{c})[0]; o.ID != "watch" {
 		t.Errorf("%+v", o)
 	}
 }

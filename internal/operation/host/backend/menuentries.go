@@ -5,15 +5,15 @@ import (
 	"strconv"
 )
 
-// Offer is something that a person can have done from here: an entry of the menu, on the screen and line by line.
-type Offer struct {
+// MenuEntry is something that a person can have done from here: an entry of the menu, on the screen and line by line.
+type MenuEntry struct {
 	ID  string    // of its sentences: menu.ID, menu.ID.what
 	Of  []Cluster // those that it can be done with; of none where it is about no cluster, or cannot be done
 	Why string    // key of the sentence that says why it cannot be done now; "" when it can
 }
 
 // Key chooses the entry, wherever it stands: the order changes with what is likeliest, what a key means does not.
-func (o Offer) Key() string {
+func (o MenuEntry) Key() string {
 	ids := []string{"runs", "install", "file", "resume", "add", "remove", "upgrade", "cleanup", "status", "bundle"}
 	for i, id := range ids {
 		if o.ID == id {
@@ -33,9 +33,9 @@ func (o Offer) Key() string {
 	return "w" // to watch, or decide about, what runs
 }
 
-// Offers are what a person can have done with these clusters, in the order of the menu: first what is likeliest.
+// MenuEntries are what a person can have done with these clusters, in the order of the menu: first what is likeliest.
 // Who waits for a decision stands before other runs.
-func Offers(clusters []Cluster) []Offer {
+func MenuEntries(clusters []Cluster) []MenuEntry {
 	with := func(fits func(Cluster) bool) []Cluster {
 		return slices.DeleteFunc(slices.Clone(clusters), func(c Cluster) bool { return !fits(c) })
 	}
@@ -66,30 +66,30 @@ func Offers(clusters []Cluster) []Offer {
 	if !slices.ContainsFunc(clusters, func(c Cluster) bool { return len(c.Runs) > 0 }) {
 		ran = "menu.why.no-run"
 	}
-	of := func(id string, of []Cluster, why string) Offer {
+	of := func(id string, of []Cluster, why string) MenuEntry {
 		if len(of) > 0 {
 			why = ""
 		}
-		return Offer{id, of, why}
+		return MenuEntry{id, of, why}
 	}
 	resume, status := of("resume", stopped, none), of("status", known, "menu.why.no-cluster")
-	all := []Offer{{ID: "install"}, {ID: "file"}, resume, of("add", idle, busy), of("remove", idle, busy),
+	all := []MenuEntry{{ID: "install"}, {ID: "file"}, resume, of("add", idle, busy), of("remove", idle, busy),
 		of("upgrade", idle, busy), of("cleanup", still, busy), status, {ID: "build"},
 		{ID: "bundle"}, {ID: "runs", Why: ran}, {ID: "demo"}}
 	if len(begun) > 0 {
-		all = append([]Offer{{ID: "upgrade-on", Of: begun}, of("upgrade-back", back, "menu.why.committed")}, all...)
+		all = append([]MenuEntry{{ID: "upgrade-on", Of: begun}, of("upgrade-back", back, "menu.why.committed")}, all...)
 	}
 	first := all[0]
 	switch {
 	case len(asks) > 0:
-		first = Offer{ID: "decide", Of: running}
+		first = MenuEntry{ID: "decide", Of: running}
 	case len(running) > 0:
-		first = Offer{ID: "watch", Of: running}
+		first = MenuEntry{ID: "watch", Of: running}
 	case len(begun) > 0:
 	case len(stopped) > 0:
 		first = resume
 	case len(known) > 0:
 		first = status
 	}
-	return append([]Offer{first}, slices.DeleteFunc(all, func(x Offer) bool { return x.ID == first.ID })...)
+	return append([]MenuEntry{first}, slices.DeleteFunc(all, func(x MenuEntry) bool { return x.ID == first.ID })...)
 }
