@@ -87,7 +87,7 @@ type Runner struct {
 	over     map[string]ended                      // by directory: how runs ended that are over
 	feeds    map[string]*feed                      // by cluster and run: those that somebody watches
 	asked    map[string]*asking                    // by cluster: runs that go on
-	ways     map[string]*way                       // by cluster, to API servers
+	ways     map[string]*apiRoute                  // by cluster, to API servers
 
 	machines kept[machines]
 	certs    kept[ends]
@@ -103,7 +103,7 @@ type ended struct {
 // New makes a Runner.
 func New(o Options) *Runner {
 	return &Runner{o: o, store: store.Dir{Root: o.Root}, secrets: map[string]map[string]map[string]told{},
-		over: map[string]ended{}, feeds: map[string]*feed{}, asked: map[string]*asking{}, ways: map[string]*way{}}
+		over: map[string]ended{}, feeds: map[string]*feed{}, asked: map[string]*asking{}, ways: map[string]*apiRoute{}}
 }
 
 // Dir is the server's own directory of a cluster.

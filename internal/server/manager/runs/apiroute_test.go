@@ -76,7 +76,7 @@ func TestAnAPIServerIsReachedThroughAControlPlane(t *testing.T) {
 	}
 	one := manager.Record{Name: "one"}
 	w, ssh, logins := r.wayTo(one), &tunnel{to: there}, make(chan struct{})
-	w.login = func(context.Context) (through, error) { <-logins; return ssh, nil }
+	w.login = func(context.Context) (nodeTunnel, error) { <-logins; return ssh, nil }
 	if err := r.Reach(t.Context(), one); err == nil {
 		t.Fatal("reached without a way")
 	}
@@ -105,9 +105,9 @@ func TestWays(t *testing.T) {
 	blind := event.NewFault(event.ClassFailed, "ssh.forward-failed", nil).On("m1")
 	lost := event.NewFault(event.ClassFailed, "ssh.lost", nil).On("m1")
 	now := time.Now()
-	world := func(ssh *tunnel, login error) (w *way, tries *atomic.Int32) {
+	world := func(ssh *tunnel, login error) (w *apiRoute, tries *atomic.Int32) {
 		tries = &atomic.Int32{}
-		return &way{now: func() time.Time { return now }, login: func(context.Context) (through, error) {
+		return &apiRoute{now: func() time.Time { return now }, login: func(context.Context) (nodeTunnel, error) {
 			tries.Add(1)
 			if login != nil {
 				return nil, login
@@ -115,7 +115,7 @@ func TestWays(t *testing.T) {
 			return ssh, nil
 		}}, tries
 	}
-	dial := func(t *testing.T, w *way, addr string) error {
+	dial := func(t *testing.T, w *apiRoute, addr string) error {
 		t.Helper()
 		c, err := w.dial(t.Context(), "tcp", addr)
 		if err == nil {
@@ -200,7 +200,7 @@ func TestWays(t *testing.T) {
 func TestAWayThatNobodyUsesIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ssh := &tunnel{}
-		w := &way{now: time.Now, login: func(context.Context) (through, error) { return ssh, nil }}
+		w := &apiRoute{now: time.Now, login: func(context.Context) (nodeTunnel, error) { return ssh, nil }}
 		w.mu.Lock()
 		w.busy = true
 		w.mu.Unlock()

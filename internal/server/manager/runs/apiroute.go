@@ -24,20 +24,20 @@ const (
 	unusedFor    = 2 * time.Minute
 )
 
-// through opens connections from a node of a cluster.
-type through interface {
+// nodeTunnel opens connections from a node of a cluster.
+type nodeTunnel interface {
 	Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	io.Closer
 }
 
-// way leads to the API server of a cluster: directly, or through the SSH connections of its control planes, where a
-// firewall or a bastion leaves no other way. It logs in beside the requests, which do not wait for it.
-type way struct {
-	login func(context.Context) (through, error)
+// apiRoute leads to the API server of a cluster: directly, or through the SSH connections of its control planes, where
+// a firewall or a bastion leaves no other way. It logs in beside the requests, which do not wait for it.
+type apiRoute struct {
+	login func(context.Context) (nodeTunnel, error)
 	now   func() time.Time
 
 	mu      sync.Mutex
-	through through     // nil: there is none
+	through nodeTunnel  // nil: there is none
 	first   time.Time   // until then it is taken before the direct way, for it has led there
 	unused  *time.Timer // closes it
 	busy    bool        // logging in
@@ -46,7 +46,7 @@ type way struct {
 }
 
 // wayTo is the way to a cluster that is logged in to; nil for others, which are reached directly.
-func (r *Runner) wayTo(rec manager.Record) *way {
+func (r *Runner) wayTo(rec manager.Record) *apiRoute {
 	if r.o.Deps == nil || rec.Kubeconfig {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (r *Runner) wayTo(rec manager.Record) *way {
 	defer r.mu.Unlock()
 	w := r.ways[rec.Name]
 	if w == nil {
-		w = &way{now: time.Now, login: func(ctx context.Context) (through, error) {
+		w = &apiRoute{now: time.Now, login: func(ctx context.Context) (nodeTunnel, error) {
 			secrets := r.toldFor(rec.Name)
 			t, err := operation.OpenThrough(ctx, rec.Name, r.o.Deps(secrets.values))
 			if err != nil { // a login to one control plane does not say that the secrets of all nodes are right
@@ -68,7 +68,7 @@ func (r *Runner) wayTo(rec manager.Record) *way {
 }
 
 // dial opens a connection to the API server.
-func (w *way) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (w *apiRoute) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	t, first := w.current()
 	if first {
 		if c, err := w.over(ctx, t, network, addr); err == nil {
@@ -96,7 +96,7 @@ func (w *way) dial(ctx context.Context, network, addr string) (net.Conn, error) 
 }
 
 // current is what is open, and whether it goes before the direct way.
-func (w *way) current() (t through, first bool) {
+func (w *apiRoute) current() (t nodeTunnel, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.through == nil {
@@ -107,7 +107,7 @@ func (w *way) current() (t through, first bool) {
 }
 
 // over dials through t. What is no longer a way is closed.
-func (w *way) over(ctx context.Context, t through, network, addr string) (net.Conn, error) {
+func (w *apiRoute) over(ctx context.Context, t nodeTunnel, network, addr string) (net.Conn, error) {
 	c, err := t.Dial(ctx, network, addr)
 	switch {
 	case err == nil:
@@ -123,7 +123,7 @@ func (w *way) over(ctx context.Context, t through, network, addr string) (net.Co
 }
 
 // alone has a login tried, and says why the last one failed, beside why there is no direct way.
-func (w *way) alone(err error) error {
+func (w *apiRoute) alone(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.why != nil {
@@ -137,7 +137,7 @@ func (w *way) alone(err error) error {
 	return err
 }
 
-func (w *way) open() {
+func (w *apiRoute) open() {
 	ctx, cancel := context.WithTimeout(context.Background(), loginIn)
 	defer cancel()
 	t, err := w.login(ctx)
@@ -156,13 +156,13 @@ func (w *way) open() {
 }
 
 // close ends the connection, if there is one.
-func (w *way) close() {
+func (w *apiRoute) close() {
 	t, _ := w.current()
 	w.drop(t)
 }
 
 // drop closes t, if it is still open.
-func (w *way) drop(t through) {
+func (w *apiRoute) drop(t nodeTunnel) {
 	w.mu.Lock()
 	open := t != nil && w.through == t
 	if open {
@@ -176,7 +176,7 @@ func (w *way) drop(t through) {
 }
 
 // retry allows a login at once: there is another password.
-func (w *way) retry() {
+func (w *apiRoute) retry() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.again = time.Time{}
