@@ -141,7 +141,7 @@ func (s *Server) create(ctx context.Context, who access.Caller, in *createInput)
 	}
 	v, err := s.Manager.Create(ctx, c.Name, manager.Request{By: who.Name, Wanted: want, Request: request,
 		Prepare: func() error {
-			s.Runs.Tell(c.Name, who.Name, in.Body.Options.Secrets)
+			s.Runs.SetSecrets(c.Name, who.Name, in.Body.Options.Secrets)
 			return s.written(c.Name, files)
 		}})
 	if err != nil {
@@ -323,14 +323,14 @@ func (s *Server) begin(
 	}
 	if prepare, undo := q.Prepare, q.Undo; o.Secrets != nil {
 		q.Prepare = func() error {
-			s.Runs.Tell(name, who.Name, o.Secrets)
+			s.Runs.SetSecrets(name, who.Name, o.Secrets)
 			if prepare == nil {
 				return nil
 			}
 			return prepare()
 		}
 		q.Undo = func() error {
-			s.Runs.Untell(name)
+			s.Runs.DropSecrets(name)
 			if undo == nil {
 				return nil
 			}

@@ -178,7 +178,7 @@ func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (
 		if err != nil {
 			return nil, err
 		}
-		q.Prepare = func() error { s.Runs.Tell(in.Cluster, who.Name, o.Secrets); return nil }
+		q.Prepare = func() error { s.Runs.SetSecrets(in.Cluster, who.Name, o.Secrets); return nil }
 	}
 	v, err := s.Manager.Continue(ctx, in.Cluster, q)
 	if err != nil {

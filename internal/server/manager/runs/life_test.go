@@ -37,7 +37,7 @@ func TestEnds(t *testing.T) {
 // Nothing is kept in memory of a cluster that is no more.
 func TestNothingIsKeptOfARemovedCluster(t *testing.T) {
 	r := New(Options{Root: t.TempDir(), Data: t.TempDir()})
-	r.Tell("one", "ann", map[string]string{"password": "hunter2"})
+	r.SetSecrets("one", "ann", map[string]string{"password": "hunter2"})
 	r.Waits("one", "20261121T000003Z-run")
 	if len(r.asked) != 1 {
 		t.Fatal("nothing was kept before")

@@ -158,7 +158,7 @@ func (r *Runner) Start(ctx context.Context, rec manager.Record) (manager.Run, er
 		return nil, err
 	}
 	by := rec.Operation.By
-	secrets := r.told(rec.Name, by, rec.Operation.Kind)
+	secrets := r.secretsFor(rec.Name, by, rec.Operation.Kind)
 	h, err := r.o.Launcher.Launch(q, request.Answers{Secrets: secrets.values})
 	if err != nil {
 		return nil, err

@@ -297,7 +297,7 @@ func TestStart(t *testing.T) {
 		args = a
 		return exec.Command("/bin/sh", "-c", "cat >"+filepath.Join(r.o.Data, "got")+"; echo no such luck >&2"), nil
 	}}
-	r.Tell("one", "ann", map[string]string{"password": "hunter2"})
+	r.SetSecrets("one", "ann", map[string]string{"password": "hunter2"})
 	_, err := r.Start(t.Context(), record(manager.Renew, nil, Parameters{HostKeys: "strict"}))
 	if f := event.AsFault(err); f == nil || f.Code != "launch.process" || f.Cause != "no such luck" {
 		t.Error(err)
@@ -307,7 +307,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("%s %v", args, err)
 	}
 	// The passphrase of a backup takes no place of others, and only its run gets it.
-	r.Tell("one", "ann", map[string]string{"backup": "word", "backup again": "word"})
+	r.SetSecrets("one", "ann", map[string]string{"backup": "word", "backup again": "word"})
 	for _, want := range []bool{true, false} {
 		_, err = r.Start(t.Context(), record(manager.Backup, nil, Parameters{}))
 		got, err2 := os.ReadFile(filepath.Join(r.o.Data, "got"))

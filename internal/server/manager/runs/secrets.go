@@ -55,10 +55,10 @@ func (r *Runner) Asks(ctx context.Context, cluster, deploy string, counts bool) 
 	return operation.Asks(c), nil
 }
 
-// Tell has the runs of a cluster know secrets of a user, by the IDs of their questions, beside those that they know
-// already. An empty one is none. They stay in memory: the key of a backup until its run has it, others until a login
-// fails with them, or the cluster is removed.
-func (r *Runner) Tell(cluster, by string, secrets map[string]string) {
+// SetSecrets has the runs of a cluster know secrets of a user, by the IDs of their questions, beside those that they
+// know already. An empty one is none. They stay in memory: the key of a backup until its run has it, others until a
+// login fails with them, or the cluster is removed.
+func (r *Runner) SetSecrets(cluster, by string, secrets map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := r.secrets[cluster]
@@ -81,8 +81,8 @@ func (r *Runner) Tell(cluster, by string, secrets map[string]string) {
 	}
 }
 
-// Untell forgets the key of a backup that does not begin.
-func (r *Runner) Untell(cluster string) {
+// DropSecrets forgets the key of a backup that does not begin.
+func (r *Runner) DropSecrets(cluster string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, id := range operation.BackupSecrets() {
@@ -90,8 +90,8 @@ func (r *Runner) Untell(cluster string) {
 	}
 }
 
-// told are the secrets of a cluster for a run of this kind by a user. Those of a backup are told once.
-func (r *Runner) told(cluster, by string, k manager.Kind) answers {
+// secretsFor returns the secrets of a cluster for a run of this kind by a user. Those of a backup are told once.
+func (r *Runner) secretsFor(cluster, by string, k manager.Kind) answers {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := r.best(cluster, by)

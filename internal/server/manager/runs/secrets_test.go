@@ -14,13 +14,13 @@ func TestSecretsAreThoseOfTheirUsers(t *testing.T) {
 	refused := event.NewFault(event.ClassAuth, "ssh.auth", nil)
 	run := func(by, want string, f *event.Fault) {
 		t.Helper()
-		got := r.told("one", by, manager.Renew)
+		got := r.secretsFor("one", by, manager.Renew)
 		if got.values["password"] != want {
 			t.Errorf("%s uses %q, want %q", by, got.values["password"], want)
 		}
 		r.used("one", by, got, f)
 	}
-	tell := func(by, value string) { r.Tell("one", by, map[string]string{"password": value}) }
+	tell := func(by, value string) { r.SetSecrets("one", by, map[string]string{"password": value}) }
 	run("ann", "", nil)
 	tell("ann", "right")
 	tell("otto", "wrong")
@@ -37,14 +37,14 @@ func TestSecretsAreThoseOfTheirUsers(t *testing.T) {
 	tell("otto", " \n")
 	run("otto", "new", event.NewFault(event.ClassAuth, "ssh.hostkey-unknown", nil)) // no secret is wrong
 	run("otto", "new", event.NewFault(event.ClassFailed, "internal", nil))
-	got := r.told("one", "ann", manager.Renew)
+	got := r.secretsFor("one", "ann", manager.Renew)
 	tell("ann", "newest")
 	r.used("one", "ann", got, refused) // it was about the former one
 	run("ann", "newest", nil)
 	// A user whose own secret is wrong does not lose those of others for them.
-	r.Tell("one", "otto", map[string]string{"sudo": "wrong"})
+	r.SetSecrets("one", "otto", map[string]string{"sudo": "wrong"})
 	run("otto", "newest", refused)
-	if got := r.told("one", "otto", manager.Renew).values; got["password"] != "newest" || got["sudo"] != "" {
+	if got := r.secretsFor("one", "otto", manager.Renew).values; got["password"] != "newest" || got["sudo"] != "" {
 		t.Error(got)
 	}
 }
