@@ -246,7 +246,7 @@ type Request struct {
 	// before, such as a private key; nil: nothing. What it makes is harmless where it is not used, or Undo undoes it.
 	Prepare func() error
 	// Undo is called by the goroutine of the cluster, before anything else can begin, if an operation for which Prepare
-	// was called does not: not of a Create, and not while that is in doubt (ErrDoubt); nil: nothing is undone.
+	// was called does not: not of a Create, and not while that is in doubt (ErrWriteUnconfirmed); nil: nothing is undone.
 	Undo func() error
 }
 
@@ -372,7 +372,7 @@ func (c *cluster) operate(ctx context.Context, k Kind, q Request) error {
 	}
 	switch {
 	case doubt:
-		return errors.Join(err, ErrDoubt)
+		return errors.Join(err, ErrWriteUnconfirmed)
 	case err != nil && prepared && q.Undo != nil:
 		return errors.Join(err, q.Undo())
 	}

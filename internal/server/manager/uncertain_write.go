@@ -9,8 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/manager/state"
 )
 
-// ErrDoubt: what was asked for failed, but may be found as begun later. What it needs is to stay.
-var ErrDoubt = errors.New("it is not known whether the record was written")
+// ErrWriteUnconfirmed: what was asked for failed, but may be found as begun later. What it needs is to stay.
+var ErrWriteUnconfirmed = errors.New("it is not known whether the record was written")
 
 // save writes the record of the cluster, as it is to be (Record{}: none). A database may report as failed what it has
 // committed, and refuses everything from then on that is written over the revision before. So what it says is compared
