@@ -153,9 +153,9 @@ func lastRun(c *request.ClusterInfo, runs *journal.Cluster) {
 		return
 	}
 	last := len(ids) - 1
-	if request.Verb(runs.Verb(ids[last])).Quiet() && !runs.Writing(ids[last]) {
+	if request.Verb(runs.Verb(ids[last])).LeavesStateAlone() && !runs.Writing(ids[last]) {
 		for i := last - 1; i >= 0; i-- {
-			if request.Verb(runs.Verb(ids[i])).Quiet() {
+			if request.Verb(runs.Verb(ids[i])).LeavesStateAlone() {
 				continue
 			}
 			before := *c

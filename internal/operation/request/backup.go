@@ -33,8 +33,8 @@ type BackupKey struct {
 // Verb implements Request.
 func (Backup) Verb() Verb { return VerbBackup }
 
-// Quiet says whether what a verb does leaves the cluster as it is.
-func (v Verb) Quiet() bool { return slices.Contains(QuietVerbs(), string(v)) }
+// LeavesStateAlone says whether what a verb does leaves the cluster as it is.
+func (v Verb) LeavesStateAlone() bool { return slices.Contains(QuietVerbs(), string(v)) }
 
 // QuietVerbs are those verbs.
 func QuietVerbs() []string { return []string{string(VerbBackup), string(VerbSnapshot)} }

@@ -57,7 +57,7 @@ func (r *Runner) Find(ctx context.Context, cluster string) (manager.Found, error
 	e, live := r.looked(j, cluster, f.Run)
 	f.Kind, f.Fault, f.Unchanged, f.Live = e.kind, e.fault, e.unchanged, live
 	for i := last - 1; i >= 0 && f.Kind.Quiet(); i-- {
-		if request.Verb(j.Verb(ids[i])).Quiet() {
+		if request.Verb(j.Verb(ids[i])).LeavesStateAlone() {
 			continue
 		}
 		if e, _ := r.looked(j, cluster, ids[i]); e.fault != nil {
