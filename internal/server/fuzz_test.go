@@ -94,8 +94,8 @@ func (g ground) server(t *testing.T) standing {
 	t.Helper()
 	store, world := &managertest.Memory{}, &managertest.World{Takes: time.Millisecond}
 	world.Install("one")
-	if err := store.Save(t.Context(), manager.Record{Name: "one", Revision: 1, Made: true,
-		Seen: world.Newest("one").ID()}, 0); err != nil {
+	if err := store.Save(t.Context(), manager.Record{Name: "one", Revision: 1, EverRan: true,
+		LastKnownRun: world.Newest("one").ID()}, 0); err != nil {
 		t.Fatal(err)
 	}
 	m, err := manager.New(t.Context(), manager.Options{Store: store, Runner: world, Clock: managertest.Clock{}})

@@ -98,7 +98,7 @@ func (s *Server) show(ctx context.Context, v manager.View) Cluster {
 		o.Waits = waitsOf(ctx, waits)
 	}
 	return Cluster{Nodes: nodes, Balancer: lb, Facts: Facts{
-		Name: v.Name, State: string(v.State), Ready: v.State.Ready(), Installed: v.Made, Since: v.Since,
+		Name: v.Name, State: string(v.State), Ready: v.State.Ready(), Installed: v.EverRan, Since: v.Since,
 		Revision: v.Revision, Created: v.Created, ViewOnly: v.Kubeconfig, Operation: o,
 		Last: operationOf(v.Last), Fault: s.faultOfCluster(ctx, v), Continue: string(v.Continued()),
 	}}

@@ -104,7 +104,7 @@ func interrupted(code string) bool {
 
 // fresh says whether what failed was to create the cluster: a change of nodes of one that never ran is that, too.
 func fresh(r manager.Record) bool {
-	return r.Continued() == manager.Create || r.Continued() == manager.Update && !r.Made
+	return r.Continued() == manager.Create || r.Continued() == manager.Update && !r.EverRan
 }
 
 // advice is what to do about the fault of a cluster's operation, where there is no command that could be run again; no

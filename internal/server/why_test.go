@@ -160,7 +160,7 @@ func TestWhichAdviceIsOfACreation(t *testing.T) {
 		"its nodes":             {manager.Update, false, "api.next.create"},
 		"nodes of one that was": {manager.Update, true, "api.next.fix"},
 	} {
-		v := manager.View{State: state.Unavailable, Record: manager.Record{Made: c.made,
+		v := manager.View{State: state.Unavailable, Record: manager.Record{EverRan: c.made,
 			Failed: &manager.Operation{Kind: c.kind}}}
 		if got := advice(v, v.Failed, &failed).Key; got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

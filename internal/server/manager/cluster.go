@@ -271,7 +271,7 @@ func (c *cluster) before() state.State {
 		return c.state
 	case c.rec.Unavailable && c.rec.Fault != nil:
 		return state.Unavailable
-	case c.rec.Made: // the server starts
+	case c.rec.EverRan: // the server starts
 		return state.Connecting
 	}
 	return ""
@@ -376,7 +376,7 @@ func (c *cluster) finish(ctx context.Context, out Outcome) (err error) {
 	}()
 	done := func(r *Record) {
 		r.Last, r.Operation = cloned(r.Operation), nil
-		r.Seen = max(r.Seen, o.After, o.Run(), c.newest)
+		r.LastKnownRun = max(r.LastKnownRun, o.After, o.Run(), c.newest)
 		if o.Kind.Quiet() && r.Unavailable { // it says nothing of why the cluster is
 			return
 		}
@@ -384,7 +384,7 @@ func (c *cluster) finish(ctx context.Context, out Outcome) (err error) {
 		switch {
 		case o.Kind.Quiet():
 		case out.Fault == nil:
-			r.Unavailable, r.Made, r.Failed = false, true, nil
+			r.Unavailable, r.EverRan, r.Failed = false, true, nil
 		case idle:
 			r.Unavailable = o.Before == state.Unavailable
 		default:

@@ -70,7 +70,7 @@ func (c *cluster) connected(n uint64, err error) {
 		case err != nil:
 			return c.apply(ctx, state.InitFailed, func(r *Record) { r.Unavailable, r.Fault = true, event.AsFault(err) })
 		}
-		return c.apply(ctx, state.InitSuccess, func(r *Record) { r.Unavailable, r.Made, r.Fault = false, true, nil })
+		return c.apply(ctx, state.InitSuccess, func(r *Record) { r.Unavailable, r.EverRan, r.Fault = false, true, nil })
 	})
 }
 

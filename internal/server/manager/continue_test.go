@@ -60,14 +60,14 @@ func TestWhatIsContinued(t *testing.T) {
 		rec  Record
 		want Kind
 	}{
-		{Record{}, ""}, {Record{Made: true}, ""},
-		{Record{Made: true, Last: &Operation{Kind: Delete}}, ""},
+		{Record{}, ""}, {Record{EverRan: true}, ""},
+		{Record{EverRan: true, Last: &Operation{Kind: Delete}}, ""},
 		{Record{Failed: found(Create)}, Create}, {Record{Failed: &Operation{Kind: Update}}, Update},
 		{Record{Failed: found(Update)}, Update}, {Record{Failed: &Operation{Kind: Upgrade}}, Create},
-		{Record{Failed: &Operation{Kind: Delete}}, Delete}, {Record{Made: true, Failed: found(Delete)}, Delete},
-		{Record{Made: true, Failed: found(Create)}, Update}, {Record{Made: true, Failed: found(Restore)}, Update},
-		{Record{Made: true, Failed: &Operation{Kind: Restore}}, Restore},
-		{Record{Made: true, Failed: &Operation{Kind: Upgrade}}, Upgrade},
+		{Record{Failed: &Operation{Kind: Delete}}, Delete}, {Record{EverRan: true, Failed: found(Delete)}, Delete},
+		{Record{EverRan: true, Failed: found(Create)}, Update}, {Record{EverRan: true, Failed: found(Restore)}, Update},
+		{Record{EverRan: true, Failed: &Operation{Kind: Restore}}, Restore},
+		{Record{EverRan: true, Failed: &Operation{Kind: Upgrade}}, Upgrade},
 	} {
 		if got := c.rec.Continued(); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.rec, got, c.want)

@@ -32,7 +32,7 @@ func (m *Manager) ImportScanned(ctx context.Context, name string, meanwhile func
 	if err != nil {
 		return err
 	}
-	return m.scanned(ctx, Record{Name: name, Seen: f.Run}, meanwhile, (*cluster).imported)
+	return m.scanned(ctx, Record{Name: name, LastKnownRun: f.Run}, meanwhile, (*cluster).imported)
 }
 
 func (m *Manager) scanned(

@@ -78,8 +78,8 @@ func (m *Manager) tidy(f Found) {
 // adopt takes a cluster over that the command line made.
 func (m *Manager) adopt(ctx context.Context, f Found) error {
 	former, ended := m.runner.Former(ctx, f.Name)
-	c, err := m.add(Record{Name: f.Name, Created: m.clock.Now(), Former: former, Begins: ended,
-		Made: f.Installed && (f.unwell() == nil || f.unwell().Kind != Create)})
+	c, err := m.add(Record{Name: f.Name, Created: m.clock.Now(), LastRunOfPredecessor: former, Begins: ended,
+		EverRan: f.Installed && (f.unwell() == nil || f.unwell().Kind != Create)})
 	if err != nil { // somebody just created it here
 		return nil
 	}
@@ -101,17 +101,17 @@ func (c *cluster) load(ctx context.Context, f Found) error {
 		return c.takeOver(ctx, f)
 	case o != nil:
 		return c.resolve(ctx, f)
-	case c.rec.Revision > 0 && !c.rec.Kubeconfig && f.Run > c.rec.Seen: // it ended while no server was there
+	case c.rec.Revision > 0 && !c.rec.Kubeconfig && f.Run > c.rec.LastKnownRun: // it ended while no server was there
 		return c.takeOver(ctx, f)
 	case c.rec.Unavailable && c.rec.Fault != nil: // else an import that was not answered yet
 		return c.apply(ctx, state.LoadUnavailable, nil)
 	case c.rec.Revision == 0 && f.unwell() != nil:
 		return c.apply(ctx, state.LoadUnavailable, func(r *Record) {
-			r.Unavailable, r.Fault, r.Seen = true, f.unwell().Fault, f.Run
+			r.Unavailable, r.Fault, r.LastKnownRun = true, f.unwell().Fault, f.Run
 			r.Failed = &Operation{Kind: f.unwell().Kind, Found: true, Began: r.Created, Runs: []string{f.unwell().Run}}
 		})
 	}
-	edit := func(r *Record) { r.Seen = f.Run }
+	edit := func(r *Record) { r.LastKnownRun = f.Run }
 	if c.rec.Revision > 0 {
 		edit = nil
 	}
@@ -129,7 +129,7 @@ func (c *cluster) foundEvent(k Kind) state.Event {
 		return state.FoundCancel
 	case k == Delete:
 		return state.FoundDelete
-	case k == Create && !c.rec.Made:
+	case k == Create && !c.rec.EverRan:
 		return state.FoundCreate
 	}
 	return state.FoundUpdate
@@ -221,7 +221,7 @@ func (c *cluster) resolveQuiet(ctx context.Context, out Outcome) error {
 		e = state.LoadUnavailable
 	}
 	err := c.apply(ctx, e, func(r *Record) {
-		r.Last, r.Operation, r.Seen = cloned(r.Operation), nil, max(r.Seen, o.After, o.Run(), c.newest)
+		r.Last, r.Operation, r.LastKnownRun = cloned(r.Operation), nil, max(r.LastKnownRun, o.After, o.Run(), c.newest)
 		if e == state.DoInit && !r.Unavailable { // of an import that was not answered yet it says nothing
 			r.Fault = out.Fault
 		}
@@ -235,7 +235,7 @@ func (c *cluster) resolveQuiet(ctx context.Context, out Outcome) error {
 // found takes what a scan saw of the cluster: also a run that began and ended between two scans. While nothing of it is
 // written down, it belongs to who asked for its name: what there is of an earlier one of that name is none of it.
 func (c *cluster) found(f Found) {
-	if c.rec.Revision == 0 || c.rec.Kubeconfig || c.gone || c.rec.Operation != nil || f.Run <= c.rec.Seen ||
+	if c.rec.Revision == 0 || c.rec.Kubeconfig || c.gone || c.rec.Operation != nil || f.Run <= c.rec.LastKnownRun ||
 		c.state == state.Canceling { // the connecting ends first
 		return
 	}
@@ -255,12 +255,12 @@ func (m *Manager) Import(ctx context.Context, name string, kubeconfig bool, q Re
 	case !kubeconfig && !f.Installed:
 		return View{}, event.NewFault(event.ClassUsage, "manager.nothing-to-import", nil, "cluster", name)
 	}
-	rec := Record{Name: name, Wanted: q.Wanted, Kubeconfig: kubeconfig, Created: m.clock.Now(), Seen: f.Run}
+	rec := Record{Name: name, Wanted: q.Wanted, Kubeconfig: kubeconfig, Created: m.clock.Now(), LastKnownRun: f.Run}
 	if f.Live { // the next scan takes it over
-		rec.Seen = ""
+		rec.LastKnownRun = ""
 	}
-	if rec.Former, rec.Begins = m.runner.Former(ctx, name); kubeconfig { // nothing there is of it
-		rec.Former = f.Run
+	if rec.LastRunOfPredecessor, rec.Begins = m.runner.Former(ctx, name); kubeconfig { // nothing there is of it
+		rec.LastRunOfPredecessor = f.Run
 	}
 	c, err := m.add(rec)
 	if err != nil {

@@ -246,7 +246,8 @@ type Request struct {
 	// before, such as a private key; nil: nothing. What it makes is harmless where it is not used, or Undo undoes it.
 	Prepare func() error
 	// Undo is called by the goroutine of the cluster, before anything else can begin, if an operation for which Prepare
-	// was called does not: not of a Create, and not while that is in doubt (ErrWriteUnconfirmed); nil: nothing is undone.
+	// was called does not: not of a Create, and not while that is in doubt (ErrWriteUnconfirmed); nil: nothing is
+	// undone.
 	Undo func() error
 }
 
@@ -282,7 +283,7 @@ func (m *Manager) Create(ctx context.Context, name string, q Request) (View, err
 	if err != nil {
 		return View{}, err
 	}
-	rec := Record{Name: name, Wanted: q.Wanted, Created: m.clock.Now(), Former: former}
+	rec := Record{Name: name, Wanted: q.Wanted, Created: m.clock.Now(), LastRunOfPredecessor: former}
 	if former != "" {
 		rec.Begins = rec.Created
 	}

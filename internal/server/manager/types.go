@@ -70,23 +70,23 @@ type Record struct {
 	Name        string `json:"name"`
 	Revision    uint64 `json:"revision"`
 	Unavailable bool   `json:"unavailable"`
-	// Made: it ran once. What is continued before, other than an update or a deletion, is the creation.
-	Made bool `json:"made"`
+	// EverRan: it ran once. What is continued before, other than an update or a deletion, is the creation.
+	EverRan bool `json:"made"`
 	// Kubeconfig: nothing is known of the cluster but a kubeconfig; it can only be looked at.
 	Kubeconfig bool      `json:"kubeconfig,omitempty"`
 	Created    time.Time `json:"created"`
-	// Former is the newest run of an earlier cluster of this name, and Begins when that one was no more: what the state
-	// directory has from before is not this cluster's.
-	Former string    `json:"former,omitempty"`
-	Begins time.Time `json:"begins,omitzero"`
-	Epoch  uint64    `json:"epoch"` // of the newest operation
+	// LastRunOfPredecessor is the newest run of an earlier cluster of this name, and Begins when that one was no more:
+	// what the state directory has from before is not this cluster's.
+	LastRunOfPredecessor string    `json:"former,omitempty"`
+	Begins               time.Time `json:"begins,omitzero"`
+	Epoch                uint64    `json:"epoch"` // of the newest operation
 	// Operation under way, nil if there is none; Last is the one before.
 	Operation *Operation `json:"operation,omitempty"`
 	Last      *Operation `json:"last,omitempty"`
 	// Failed is the operation that left the cluster half changed, nil if none did. It is what can be continued.
 	Failed *Operation `json:"failed,omitempty"`
-	// Seen is the newest run that the record accounts for: a newer one is somebody else's.
-	Seen string `json:"seen,omitempty"`
+	// LastKnownRun is the newest run that the record accounts for: a newer one is somebody else's.
+	LastKnownRun string `json:"seen,omitempty"`
 	// Fault is why the cluster is unavailable, or how its last operation failed that changed nothing of its state.
 	Fault *event.Fault `json:"fault,omitempty"`
 	// Wanted is what the cluster is to be, in the runner's words. It holds no secret.
@@ -94,7 +94,7 @@ type Record struct {
 }
 
 // Has says whether a run of its name is of this cluster, and not of an earlier one.
-func (r Record) Has(run string) bool { return run > r.Former }
+func (r Record) Has(run string) bool { return run > r.LastRunOfPredecessor }
 
 // Continued is the operation that continues the cluster, "" where nothing failed: then the server connects again.
 func (r Record) Continued() Kind {
@@ -104,7 +104,7 @@ func (r Record) Continued() Kind {
 		return ""
 	case f.Kind == Delete, f.Kind == Update: // an update without a deploy.yaml of the cluster creates it
 		return f.Kind
-	case !r.Made:
+	case !r.EverRan:
 		return Create
 	case f.Kind == Create, f.Found && f.Kind == Restore: // nobody here knows which snapshot
 		return Update
@@ -219,8 +219,8 @@ type Runner interface {
 	// Scan says what the state directory has, Find what it has of one cluster: nothing but its name if it has none.
 	Scan(ctx context.Context) ([]Found, error)
 	Find(ctx context.Context, cluster string) (Found, error)
-	// Former is the newest run that removed a cluster of this name from all its machines, and when it ended; "": none
-	// did.
+	// LastRunOfPredecessor is the newest run that removed a cluster of this name from all its machines, and when it
+	// ended; "": none did.
 	Former(ctx context.Context, cluster string) (run string, ended time.Time)
 	// Removed is told that a cluster is no more on its machines: what was kept for it is not needed.
 	Removed(cluster string) error
