@@ -29,7 +29,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/database"
 	"github.com/eggo-k8s/eggo/internal/server/listen"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/manager/records"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/server/manager/upkeep"
@@ -176,7 +176,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		Trusted: sure.Now, Report: report}
 	defer lookAfter(ctx, due)()
 	defer keepAudit(ctx, accounts, o.auditDays, cautious{sure}, report)()
-	rules := profile.Rules{Shared: o.shared, Own: env.Own}
+	rules := clusterspec.Rules{Shared: o.shared, Own: env.Own}
 	site, err := page.New(page.Options{Rules: rules, Access: accounts, Dir: runner.Dir, Usual: runner.Usual,
 		Bundles: o.bundles, Version: buildVersion(),
 		Open: func(ctx context.Context, cluster, run string) (page.Log, error) {

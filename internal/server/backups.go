@@ -20,7 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
@@ -91,11 +91,11 @@ type restoreBackupInput struct {
 
 // NewMachines are those that a cluster is restored onto.
 type NewMachines struct {
-	Nodes      []profile.Node    `json:"nodes,omitempty" maxItems:"1000" doc:"New machines that the cluster is deployed to, beginning with the data of the backup; none: etcd is restored on the machines of the cluster."`
-	Balancer   *profile.Balancer `json:"load_balancer,omitempty" doc:"Another load balancer; none: that of the cluster stays, if it has one."`
-	Unbalanced bool              `json:"no_load_balancer,omitempty" doc:"The cluster has no load balancer any more."`
-	KnownHosts string            `json:"known_hosts,omitempty" maxLength:"262144" doc:"The host keys of the new machines, as in known_hosts."`
-	Bundles    map[string]string `json:"bundles,omitempty" doc:"Other bundles, by architecture: of the version of the backup, or one minor version newer."`
+	Nodes      []clusterspec.Node    `json:"nodes,omitempty" maxItems:"1000" doc:"New machines that the cluster is deployed to, beginning with the data of the backup; none: etcd is restored on the machines of the cluster."`
+	Balancer   *clusterspec.Balancer `json:"load_balancer,omitempty" doc:"Another load balancer; none: that of the cluster stays, if it has one."`
+	Unbalanced bool                  `json:"no_load_balancer,omitempty" doc:"The cluster has no load balancer any more."`
+	KnownHosts string                `json:"known_hosts,omitempty" maxLength:"262144" doc:"The host keys of the new machines, as in known_hosts."`
+	Bundles    map[string]string     `json:"bundles,omitempty" doc:"Other bundles, by architecture: of the version of the backup, or one minor version newer."`
 }
 
 // backups are the routes of backups.
@@ -328,9 +328,9 @@ func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Want
 		return err
 	}
 	wrong := append(s.Rules.Update(nil, m.Nodes, w.Server), s.Rules.Balancer(m.Balancer, m.Nodes, w.Server)...)
-	wrong = append(wrong, profile.KnownHosts("body.known_hosts", m.KnownHosts)...)
+	wrong = append(wrong, clusterspec.KnownHosts("body.known_hosts", m.KnownHosts)...)
 	if m.Unbalanced && m.Balancer != nil {
-		wrong = append(wrong, profile.Finding{Location: "body.no_load_balancer",
+		wrong = append(wrong, clusterspec.Finding{Location: "body.no_load_balancer",
 			Fault: event.NewFault(event.ClassUsage, "profile.balancer-both", nil)})
 	}
 	if err := findings(wrong); err != nil {
@@ -350,7 +350,7 @@ func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Want
 	case err != nil:
 		return err
 	}
-	to := profile.Machines{Nodes: m.Nodes, Balancer: m.Balancer, Unbalanced: m.Unbalanced, Bundles: m.Bundles,
+	to := clusterspec.Machines{Nodes: m.Nodes, Balancer: m.Balancer, Unbalanced: m.Unbalanced, Bundles: m.Bundles,
 		New: true}
 	known := fmt.Sprintf("known_hosts-%x", sha256.Sum256([]byte(m.KnownHosts)))[:24] // not over those of now
 	if m.KnownHosts != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
@@ -28,7 +28,7 @@ type listOutput struct{ Body problem.List[Cluster] }
 
 type createInput struct {
 	Body struct {
-		profile.Cluster
+		clusterspec.Cluster
 		Options RunOptions `json:"options,omitempty"`
 	}
 }
@@ -39,10 +39,10 @@ type updateInput struct {
 	Purge bool `query:"purge" doc:"Images and data of the nodes that are removed go, too."`
 	Body  struct {
 		Facts
-		Nodes        []profile.Node    `json:"nodes" maxItems:"1000" nullable:"false"`
-		LoadBalancer *profile.Balancer `json:"load_balancer,omitempty" doc:"That of the cluster; another one only while no run has touched a node."`
-		SSH          *profile.SSH      `json:"ssh,omitempty" doc:"How the nodes are logged in to, only while no run has touched a node. What it does not say stays; a key or a password replaces both."`
-		Options      RunOptions        `json:"options,omitempty"`
+		Nodes        []clusterspec.Node    `json:"nodes" maxItems:"1000" nullable:"false"`
+		LoadBalancer *clusterspec.Balancer `json:"load_balancer,omitempty" doc:"That of the cluster; another one only while no run has touched a node."`
+		SSH          *clusterspec.SSH      `json:"ssh,omitempty" doc:"How the nodes are logged in to, only while no run has touched a node. What it does not say stays; a key or a password replaces both."`
+		Options      RunOptions            `json:"options,omitempty"`
 	}
 }
 
@@ -152,14 +152,14 @@ func (s *Server) create(ctx context.Context, who access.Caller, in *createInput)
 
 // deploy is the deploy.yaml of a new cluster, with the files that it names, which are to be in a directory, or all that
 // is wrong.
-func (s *Server) deploy(c profile.Cluster, dir string) (files map[string]string, text string, err error) {
+func (s *Server) deploy(c clusterspec.Cluster, dir string) (files map[string]string, text string, err error) {
 	list := s.Rules.Create(c)
 	files = map[string]string{}
 	keep := into(files, dir)
 	paths := loginFiles(c.SSH, keep)
 	for i, r := range c.Registries {
 		at := "registry-" + strconv.Itoa(i+1) + "-"
-		paths.Registries = append(paths.Registries, profile.RegistryFiles{
+		paths.Registries = append(paths.Registries, clusterspec.RegistryFiles{
 			Password: keep(at+"password", r.Password), CA: keep(at+"ca.crt", r.CA)})
 	}
 	yaml, more, err := s.Rules.Deploy(c, paths, filepath.Join(dir, "deploy.yaml"))
@@ -171,14 +171,14 @@ func (s *Server) deploy(c profile.Cluster, dir string) (files map[string]string,
 
 // together are what the rules of the server find wrong, and what those of deploy.yaml do: but nothing twice, and of the
 // machines no more than the former.
-func together(list, more []profile.Finding) []profile.Finding {
+func together(list, more []clusterspec.Finding) []clusterspec.Finding {
 	if len(list) == 0 {
 		return more
 	}
 	out := slices.Clone(list)
 	for _, m := range more {
 		if !strings.HasPrefix(m.Location, "body.nodes") && !strings.HasPrefix(m.Location, "body.load_balancer") &&
-			!slices.ContainsFunc(list, func(f profile.Finding) bool { return f.Location == m.Location }) {
+			!slices.ContainsFunc(list, func(f clusterspec.Finding) bool { return f.Location == m.Location }) {
 			out = append(out, m)
 		}
 	}
@@ -197,8 +197,8 @@ func into(files map[string]string, dir string) func(name, text string) string {
 }
 
 // loginFiles are the files of what logs in to the nodes.
-func loginFiles(s profile.SSH, keep func(name, text string) string) profile.Files {
-	return profile.Files{Key: keep("ssh-key", s.Key), Password: keep("ssh-password", s.Password),
+func loginFiles(s clusterspec.SSH, keep func(name, text string) string) clusterspec.Files {
+	return clusterspec.Files{Key: keep("ssh-key", s.Key), Password: keep("ssh-password", s.Password),
 		SudoPassword: keep("sudo-password", s.SudoPassword), KnownHosts: keep("known_hosts", s.KnownHosts)}
 }
 
@@ -271,12 +271,12 @@ func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput)
 // replaced is what a cluster that has no deploy.yaml of its own is to be created with: the machines that are wanted,
 // and how they are logged in to, nil: as it was said. files gets what that comes to.
 func (s *Server) replaced(
-	cluster string, w runs.Wanted, login *profile.SSH, files map[string]string,
-) (string, []profile.Finding, error) {
+	cluster string, w runs.Wanted, login *clusterspec.SSH, files map[string]string,
+) (string, []clusterspec.Finding, error) {
 	if w.Deploy == "" { // of the command line
 		return "", nil, event.NewFault(event.ClassLocked, "manager.no-config", nil, "cluster", cluster)
 	}
-	to := profile.Machines{Nodes: w.Nodes, Balancer: w.LoadBalancer, SSH: login}
+	to := clusterspec.Machines{Nodes: w.Nodes, Balancer: w.LoadBalancer, SSH: login}
 	if login != nil {
 		to.Files = loginFiles(*login, into(files, s.Runs.Dir(cluster)))
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
@@ -50,7 +50,7 @@ type checkOutput struct {
 
 type checkInput struct {
 	Body struct {
-		profile.Cluster
+		clusterspec.Cluster
 		Options RunOptions `json:"options,omitempty"`
 	}
 }
@@ -65,8 +65,8 @@ type PlannedNode struct {
 type planInput struct {
 	InCluster
 	Body struct {
-		Nodes   []profile.Node    `json:"nodes,omitempty" maxItems:"1000" doc:"The nodes that the cluster would have; none: those that it has."`
-		Secrets map[string]string `json:"secrets,omitempty" doc:"password, sudo: what deploy.yaml says is asked for."`
+		Nodes   []clusterspec.Node `json:"nodes,omitempty" maxItems:"1000" doc:"The nodes that the cluster would have; none: those that it has."`
+		Secrets map[string]string  `json:"secrets,omitempty" doc:"password, sudo: what deploy.yaml says is asked for."`
 	}
 }
 
@@ -136,7 +136,7 @@ func (s *Server) nodes(ctx context.Context, _ access.Caller, in *InCluster) (*no
 }
 
 // nodeStatus reads a NodeList. Nodes that the API server does not know, such as etcd members, follow.
-func nodeStatus(text []byte, wanted []profile.Node) ([]NodeStatus, error) {
+func nodeStatus(text []byte, wanted []clusterspec.Node) ([]NodeStatus, error) {
 	var list struct {
 		Items []struct {
 			Metadata struct{ Name string }
@@ -167,7 +167,7 @@ func nodeStatus(text []byte, wanted []profile.Node) ([]NodeStatus, error) {
 				}
 			}
 		}
-		if i := slices.IndexFunc(wanted, func(w profile.Node) bool { return w.Name == x.Name }); i >= 0 {
+		if i := slices.IndexFunc(wanted, func(w clusterspec.Node) bool { return w.Name == x.Name }); i >= 0 {
 			x.Roles = wanted[i].Roles
 		}
 		known[x.Name] = true
@@ -202,7 +202,7 @@ func (s *Server) check(ctx context.Context, _ access.Caller, in *checkInput) (*c
 	}
 	common := request.OfFile(file)
 	common.Trust.AllowUnsigned, common.HostKeys = in.Body.Options.Unsigned, in.Body.Options.HostKeys
-	common.Accepted = profile.Accepted(c.Nodes, c.LoadBalancer)
+	common.Accepted = clusterspec.Accepted(c.Nodes, c.LoadBalancer)
 	res, err := operation.Preflight(ctx, common, s.asking(in.Body.Options.Secrets))
 	if res == nil {
 		return nil, ofNodes(err)
@@ -299,7 +299,7 @@ func (s *Server) planned(ctx context.Context, in *planInput) (request.Request, e
 			break
 		}
 		c := next.Base()
-		c.Accepted = profile.Accepted(nodes, nil)
+		c.Accepted = clusterspec.Accepted(nodes, nil)
 		return request.With(next, c), nil
 	}
 	return request.Deploy{Common: request.OfCluster(in.Cluster)}, err

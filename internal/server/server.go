@@ -17,7 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
@@ -30,7 +30,7 @@ type Options struct {
 	Manager *manager.Manager
 	Runs    *runs.Runner
 	Access  access.Control
-	Rules   profile.Rules
+	Rules   clusterspec.Rules
 	// Deps are those of operations that change nothing, in this process.
 	Deps func() operation.Deps
 	// Asker answers the questions of such an operation with secrets that a request has; nil: nobody does.
@@ -275,7 +275,7 @@ func (s *Server) namesBundles(ctx context.Context, bundles []string) error {
 }
 
 // findings are what is wrong with a request, as an error.
-func findings(list []profile.Finding) error {
+func findings(list []clusterspec.Finding) error {
 	var out problem.All
 	for _, f := range list {
 		out = append(out, problem.At{Location: f.Location, Fault: f.Fault})

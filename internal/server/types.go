@@ -11,7 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
@@ -43,8 +43,8 @@ type Fault struct {
 // Cluster is a cluster as the API shows it.
 type Cluster struct {
 	Facts
-	Nodes    []profile.Node    `json:"nodes" nullable:"false"`
-	Balancer *profile.Balancer `json:"load_balancer,omitempty"`
+	Nodes    []clusterspec.Node    `json:"nodes" nullable:"false"`
+	Balancer *clusterspec.Balancer `json:"load_balancer,omitempty"`
 }
 
 // Facts of a cluster are what only the server says. A request may have them, so that a cluster that was read can be
@@ -90,7 +90,7 @@ func (s *Server) show(ctx context.Context, v manager.View) Cluster {
 	if err != nil || nodes == nil {
 		w := wanted(v.Record)
 		if nodes, lb = w.Nodes, w.LoadBalancer; nodes == nil {
-			nodes = []profile.Node{}
+			nodes = []clusterspec.Node{}
 		}
 	}
 	o := operationOf(v.Operation)

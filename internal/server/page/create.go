@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 )
 
 // mostForm is more than the largest form: a thousand nodes and a list of their host keys.
@@ -119,13 +119,13 @@ func (p *Page) create(v *visit, s sheet, status int) error {
 	seen := map[string]bool{}
 	for step, to := range map[string]*[]field{"login": &f.Login, "networks": &f.Networks, "runtime": &f.Runtime} {
 		for _, s := range config.SettingsOf(step) {
-			if seen[s.Key] = true; !slices.Contains(ownKeys(), s.Key) && profile.Settable(s.Key) {
+			if seen[s.Key] = true; !slices.Contains(ownKeys(), s.Key) && clusterspec.Settable(s.Key) {
 				*to = append(*to, fieldOf(v.p, s))
 			}
 		}
 	}
 	for _, s := range config.Settings() {
-		if !seen[s.Key] && !slices.Contains(ownKeys(), s.Key) && profile.Settable(s.Key) {
+		if !seen[s.Key] && !slices.Contains(ownKeys(), s.Key) && clusterspec.Settable(s.Key) {
 			f.Extra = append(f.Extra, fieldOf(v.p, s))
 		}
 	}
@@ -195,7 +195,7 @@ func (p *Page) draft(v *visit) (checkedForm, error) {
 	said := map[string]bool{}
 	for _, f := range append(list, more...) {
 		at := t.fieldAt(f.Location)
-		if at == "nodes" && len(list) > 0 && slices.ContainsFunc(more, func(m profile.Finding) bool {
+		if at == "nodes" && len(list) > 0 && slices.ContainsFunc(more, func(m clusterspec.Finding) bool {
 			return m.Fault == f.Fault
 		}) {
 			continue // the rules of deploy.yaml say the same again
@@ -220,18 +220,18 @@ func (p *Page) draft(v *visit) (checkedForm, error) {
 }
 
 // filesOf are the files that the secrets of a cluster will be in.
-func filesOf(c profile.Cluster, dir string) profile.Files {
+func filesOf(c clusterspec.Cluster, dir string) clusterspec.Files {
 	file := func(name, text string) string {
 		if text == "" {
 			return ""
 		}
 		return dir + "/" + name
 	}
-	out := profile.Files{Key: file("ssh-key", c.SSH.Key), Password: file("ssh-password", c.SSH.Password),
+	out := clusterspec.Files{Key: file("ssh-key", c.SSH.Key), Password: file("ssh-password", c.SSH.Password),
 		SudoPassword: file("sudo-password", c.SSH.SudoPassword), KnownHosts: file("known_hosts", c.SSH.KnownHosts)}
 	for i, r := range c.Registries {
 		at := "registry-" + strconv.Itoa(i+1) + "-"
-		out.Registries = append(out.Registries, profile.RegistryFiles{Password: file(at+"password", r.Password),
+		out.Registries = append(out.Registries, clusterspec.RegistryFiles{Password: file(at+"password", r.Password),
 			CA: file(at+"ca.crt", r.CA)})
 	}
 	return out

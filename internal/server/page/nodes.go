@@ -12,16 +12,16 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 )
 
 // nodeTable is nodes as they were understood.
 type nodeTable struct {
-	Nodes []profile.Node
+	Nodes []clusterspec.Node
 	// Joins and Gone: the addresses of those that are new, and those that are removed.
 	Joins    []string
-	Gone     []profile.Node
-	Balancer *profile.Balancer
+	Gone     []clusterspec.Node
+	Balancer *clusterspec.Balancer
 }
 
 // nodesForm is the page on which the nodes of a cluster are changed.
@@ -73,7 +73,7 @@ func (r row) Fresh() bool {
 func etagOf(r row) string { return strconv.Quote(strconv.FormatUint(r.Revision, 10)) }
 
 // lineOf is a node as a line that can be read again.
-func lineOf(n profile.Node) string {
+func lineOf(n clusterspec.Node) string {
 	where := n.Address
 	if n.Port != 0 && n.Port != 22 {
 		if strings.Contains(where, ":") {
@@ -148,7 +148,7 @@ func (p *Page) nodesDraft(v *visit) (checkedForm, error) {
 }
 
 // wrongNodes is what is wrong with nodes, and with their lines.
-func (v *visit) wrongNodes(t typed, list []profile.Finding) (out []wrong) {
+func (v *visit) wrongNodes(t typed, list []clusterspec.Finding) (out []wrong) {
 	for _, f := range list {
 		text, next := v.p.FaultIn("form", f.Fault)
 		at := t.fieldAt(f.Location)
@@ -161,11 +161,11 @@ func (v *visit) wrongNodes(t typed, list []profile.Finding) (out []wrong) {
 }
 
 // changed are nodes as they were and as they are to be.
-func changed(was, now []profile.Node) nodeTable {
+func changed(was, now []clusterspec.Node) nodeTable {
 	out := nodeTable{Nodes: now}
-	has := func(list []profile.Node, address string) bool {
-		return slices.ContainsFunc(list, func(n profile.Node) bool {
-			return n.Address == address || profile.SameAddress(n.Address, address)
+	has := func(list []clusterspec.Node, address string) bool {
+		return slices.ContainsFunc(list, func(n clusterspec.Node) bool {
+			return n.Address == address || clusterspec.SameAddress(n.Address, address)
 		})
 	}
 	for _, n := range now {
@@ -209,9 +209,9 @@ func (v *visit) ask(out *checkedForm, cluster string, table nodeTable, purge boo
 func (v *visit) purges() bool { return v.r.PostForm.Get("purge") != "" }
 
 // otherLogin is what replaces the login of a creation; nil: nothing was typed.
-func (t typed) otherLogin() *profile.SSH {
-	s := profile.SSH{User: t.SSH.User, Key: t.SSH.Key, Password: t.SSH.Password, SudoPassword: t.SSH.SudoPassword}
-	if s == (profile.SSH{}) {
+func (t typed) otherLogin() *clusterspec.SSH {
+	s := clusterspec.SSH{User: t.SSH.User, Key: t.SSH.Key, Password: t.SSH.Password, SudoPassword: t.SSH.SudoPassword}
+	if s == (clusterspec.SSH{}) {
 		return nil
 	}
 	return &s
@@ -219,11 +219,11 @@ func (t typed) otherLogin() *profile.SSH {
 
 // wantedNodes is the body of a request that sets nodes.
 type wantedNodes struct {
-	Nodes    []profile.Node     `json:"nodes"`
-	SSH      *profile.SSH       `json:"ssh,omitempty"`
-	Balancer *profile.Balancer  `json:"load_balancer,omitempty"`
-	Options  *server.RunOptions `json:"options,omitempty"`
-	Secrets  map[string]string  `json:"secrets,omitempty"` // of a dry run
+	Nodes    []clusterspec.Node    `json:"nodes"`
+	SSH      *clusterspec.SSH      `json:"ssh,omitempty"`
+	Balancer *clusterspec.Balancer `json:"load_balancer,omitempty"`
+	Options  *server.RunOptions    `json:"options,omitempty"`
+	Secrets  map[string]string     `json:"secrets,omitempty"` // of a dry run
 }
 
 // nodesPlan is the dry run of the change.

@@ -29,7 +29,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
@@ -51,7 +51,7 @@ type Options struct {
 	// Usual is how long steps took in earlier runs; nil: nobody knows.
 	Usual  func(ctx context.Context, cluster, run string) state.History
 	Access access.Control
-	Rules  profile.Rules
+	Rules  clusterspec.Rules
 	// Bundles is the directory of bundles, for people to read.
 	Bundles string
 	// Dir is where the files of a new cluster will be.

@@ -17,14 +17,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // typed is what was typed into the form: the request that it comes to, what is wrong with its lines of nodes, and what
 // is remarked about them.
 type typed struct {
-	profile.Cluster
+	clusterspec.Cluster
 	Options    server.RunOptions `json:"options"`
 	entries    []machines.Entry
 	rejected   []machines.Rejected
@@ -41,9 +41,9 @@ func (v *visit) read() (typed, error) {
 		return typed{}, err
 	}
 	get := func(name string) string { return strings.TrimSpace(q.Get(name)) }
-	t := typed{Cluster: profile.Cluster{Name: get("name"), ServerAddress: get("server_address"),
+	t := typed{Cluster: clusterspec.Cluster{Name: get("name"), ServerAddress: get("server_address"),
 		Domain: get("domain"), Settings: map[string]string{}, Bundles: map[string]string{},
-		SSH: profile.SSH{User: get("user"), Password: q.Get("password"), SudoPassword: q.Get("sudo_password"),
+		SSH: clusterspec.SSH{User: get("user"), Password: q.Get("password"), SudoPassword: q.Get("sudo_password"),
 			HostKeys: get("host_keys")}}}
 	t.SSH.Key = ended(get("key"))
 	for name, values := range q {
@@ -128,7 +128,7 @@ func (t *typed) balancer(q url.Values) {
 		}
 		return n
 	}
-	b := profile.Balancer{Name: get("name"), Address: get("address"), Arch: get("arch"), Port: port("port"),
+	b := clusterspec.Balancer{Name: get("name"), Address: get("address"), Arch: get("arch"), Port: port("port"),
 		BindPort: port("bind_port")}
 	if b.Name+b.Address+get("port")+get("bind_port") != "" {
 		t.LoadBalancer = &b
@@ -212,7 +212,7 @@ func (t *typed) nodes(q url.Values) {
 				return r == bundle.LoadBalancer
 			})
 		}
-		n := profile.Node{Name: m.Name, Address: m.IP, Arch: m.Arch, Port: port, Roles: []string{},
+		n := clusterspec.Node{Name: m.Name, Address: m.IP, Arch: m.Arch, Port: port, Roles: []string{},
 			Labels: of[m.IP].labels, Taints: of[m.IP].taints}
 		for _, r := range m.Roles {
 			n.Roles = append(n.Roles, roleWord(r))
@@ -224,7 +224,7 @@ func (t *typed) nodes(q url.Values) {
 // isBalancer makes a machine of the lines the load balancer, unless its fields name another one.
 func (t *typed) isBalancer(m config.Machine, port int) bool {
 	if t.LoadBalancer == nil {
-		t.LoadBalancer = &profile.Balancer{}
+		t.LoadBalancer = &clusterspec.Balancer{}
 	}
 	b := t.LoadBalancer
 	if b.Name+b.Address != "" {
@@ -238,11 +238,11 @@ func (t *typed) isBalancer(m config.Machine, port int) bool {
 func roleWord(r bundle.Role) string {
 	switch r {
 	case bundle.ControlPlane:
-		return profile.ControlPlane
+		return clusterspec.ControlPlane
 	case bundle.Worker:
-		return profile.Worker
+		return clusterspec.Worker
 	case bundle.Etcd:
-		return profile.Etcd
+		return clusterspec.Etcd
 	}
 	return string(r)
 }
@@ -259,7 +259,7 @@ func (t *typed) logins(q url.Values) {
 		switch {
 		case who == "":
 			t.wrongly(field, "profile.empty", "field", "name")
-		case slices.ContainsFunc(t.Nodes, func(n profile.Node) bool { return n.Name == who }),
+		case slices.ContainsFunc(t.Nodes, func(n clusterspec.Node) bool { return n.Name == who }),
 			t.LoadBalancer != nil && t.LoadBalancer.Name == who:
 			if password != "" {
 				draft.SetLogin(&d, who, "password-from", "prompt")
@@ -314,9 +314,9 @@ var portAt = regexp.MustCompile(`\A(?:\[[^]]+\]|[^:]+):[0-9]+\z`)
 func (t *typed) readRegistries(q url.Values) {
 	for i := range groups(q, "registry") {
 		get := func(name string) string { return q.Get(groupField("registry", i, name)) }
-		r := profile.Registry{Host: strings.TrimSpace(get("host")), Username: strings.TrimSpace(get("username")),
+		r := clusterspec.Registry{Host: strings.TrimSpace(get("host")), Username: strings.TrimSpace(get("username")),
 			Password: get("password"), CA: ended(get("ca"))}
-		if r != (profile.Registry{}) {
+		if r != (clusterspec.Registry{}) {
 			t.Registries, t.registries = append(t.Registries, r), append(t.registries, i)
 		}
 	}
@@ -362,8 +362,8 @@ func (t *typed) onlyNodes() {
 	n := 0
 	for line := range strings.Lines(t.SSH.KnownHosts) {
 		name, key, _ := strings.Cut(strings.TrimSpace(line), " ")
-		at := slices.IndexFunc(t.Nodes, func(n profile.Node) bool {
-			return profile.SameAddress(n.Address, hostOf(name))
+		at := slices.IndexFunc(t.Nodes, func(n clusterspec.Node) bool {
+			return clusterspec.SameAddress(n.Address, hostOf(name))
 		})
 		switch n++; {
 		case strings.HasPrefix(line, "#"):

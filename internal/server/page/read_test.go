@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 )
 
 // What a request is refused for stands at the field that it comes from.
@@ -69,8 +69,8 @@ func TestBastionsOfAList(t *testing.T) {
 // Host keys are those of the node that their line begins with; the others are known hosts.
 func TestHostKeysOfAForm(t *testing.T) {
 	x := typed{}
-	x.Nodes = []profile.Node{{Name: "m1", Address: "192.0.2.1"}, {Name: "m2", Address: "2001:db8::2"}}
-	x.LoadBalancer = &profile.Balancer{Name: "lb", Address: "192.0.2.9"}
+	x.Nodes = []clusterspec.Node{{Name: "m1", Address: "192.0.2.1"}, {Name: "m2", Address: "2001:db8::2"}}
+	x.LoadBalancer = &clusterspec.Balancer{Name: "lb", Address: "192.0.2.9"}
 	x.readHostKeys(url.Values{"known_hosts": {"m1 ssh-ed25519 A\r\n\r\n192.0.2.1 ssh-rsa B\nb.example ssh-rsa C\n" +
 		"lb ssh-rsa D"},
 		"accept": {"m1 ssh-ed25519 A", "m2 ssh-rsa E"}})

@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
@@ -61,7 +61,7 @@ func (p *Page) restore(v *visit, s sheet, status int) error {
 }
 
 // balancerValues are the fields of a load balancer.
-func balancerValues(b *profile.Balancer) url.Values {
+func balancerValues(b *clusterspec.Balancer) url.Values {
 	if b == nil {
 		return nil
 	}
@@ -81,7 +81,7 @@ func balancerValues(b *profile.Balancer) url.Values {
 const noBalancer = "none"
 
 // other is the load balancer that was typed; nil: that of the cluster stays.
-func other(typed, has *profile.Balancer) *profile.Balancer {
+func other(typed, has *clusterspec.Balancer) *clusterspec.Balancer {
 	if typed.Same(has) {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (p *Page) readRestore(v *visit) (t typed, out restored, onto bool, r row, e
 		if none {
 			t.LoadBalancer = nil
 		}
-		out.NewMachines = server.NewMachines{Nodes: append([]profile.Node{}, t.Nodes...), Bundles: t.Bundles,
+		out.NewMachines = server.NewMachines{Nodes: append([]clusterspec.Node{}, t.Nodes...), Bundles: t.Bundles,
 			KnownHosts: t.SSH.KnownHosts, Balancer: other(t.LoadBalancer, r.Balancer), Unbalanced: none}
 	} else {
 		t.Nodes, t.LoadBalancer, t.rejected, t.bad, t.told = nil, nil, nil, nil, nil
@@ -167,9 +167,11 @@ func (p *Page) restoreDraft(v *visit) (checkedForm, error) {
 }
 
 // stay is how many nodes have an address of before.
-func stay(was, now []profile.Node) (n int) {
+func stay(was, now []clusterspec.Node) (n int) {
 	for _, x := range now {
-		if slices.ContainsFunc(was, func(o profile.Node) bool { return profile.SameAddress(o.Address, x.Address) }) {
+		if slices.ContainsFunc(was, func(o clusterspec.Node) bool {
+			return clusterspec.SameAddress(o.Address, x.Address)
+		}) {
 			n++
 		}
 	}

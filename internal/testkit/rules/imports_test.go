@@ -83,10 +83,10 @@ var dependencies = map[string][]string{
 	// what host implements; front ends import it without the rest of operation
 	"internal/operation/host/backend": {"internal/config", "internal/config/draft", "internal/config/machines",
 		"internal/output/document", "internal/output/i18n", "internal/run/event", "internal/run/state"},
-	"internal/operation/host": {"internal/operation", "internal/operation/host/backend",
-		"internal/operation/present", "internal/phases", "internal/config", "internal/config/draft",
-		"internal/output/document", "internal/output/i18n", "internal/bundle", "internal/remote",
-		"internal/run/event", "internal/run/journal", "internal/run/state"},
+	"internal/operation/host": {"internal/operation", "internal/operation/host/backend", "internal/operation/present",
+		"internal/phases", "internal/config", "internal/config/draft", "internal/output/document",
+		"internal/output/i18n", "internal/bundle", "internal/remote", "internal/run/event", "internal/run/journal",
+		"internal/run/state"},
 
 	"internal/ui": {"internal/ui/sketch", "internal/operation/host/backend", "internal/config",
 		"internal/config/draft", "internal/config/machines", "internal/output/document", "internal/output/i18n",
@@ -208,8 +208,8 @@ var within = map[string][]string{
 
 // more is what a package within a layer may import besides its layer.
 var more = map[string][]string{
-	"internal/server/manager/profile": {"internal/config", "internal/bundle", "internal/output/spelling"},
-	"internal/server/manager/records": {"internal/server/database"},
+	"internal/server/manager/clusterspec": {"internal/config", "internal/bundle", "internal/output/spelling"},
+	"internal/server/manager/records":     {"internal/server/database"},
 	"internal/server/manager/runs": {"internal/config", "internal/run/journal", "internal/operation",
 		"internal/operation/request", "internal/operation/store", "internal/phases/pki", "internal/run/state"},
 	"internal/server/manager/upkeep":  {"internal/operation/request", "internal/phases/pki"},
@@ -224,8 +224,9 @@ var more = map[string][]string{
 
 // only names packages of other modules that one layer alone, or one package of a layer, may import.
 var only = map[string][]string{
-	// sign: SSHSIG; profile: whether a key can be read; no connections
-	"golang.org/x/crypto/ssh":        {"internal/remote", "internal/bundle/sign", "internal/server/manager/profile"},
+	// sign: SSHSIG; clusterspec: whether a key can be read; no connections
+	"golang.org/x/crypto/ssh": {"internal/remote", "internal/bundle/sign",
+		"internal/server/manager/clusterspec"},
 	"charm.land/":                    {"internal/ui"},
 	"github.com/skeema/knownhosts":   {"internal/remote"},
 	"k8s.io/":                        {"internal/phases"},

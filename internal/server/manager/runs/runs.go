@@ -24,7 +24,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 )
 
 // mostRuns is more than an update can come to.
@@ -33,15 +33,15 @@ const mostRuns = 4
 // Wanted is what a record wants: the deploy.yaml that a cluster is created with, and its nodes, nil for those that it
 // has.
 type Wanted struct {
-	Server string         `json:"server,omitempty"` // its address, as the request had it
-	Deploy string         `json:"deploy,omitempty"`
-	Nodes  []profile.Node `json:"nodes,omitempty"`
+	Server string             `json:"server,omitempty"` // its address, as the request had it
+	Deploy string             `json:"deploy,omitempty"`
+	Nodes  []clusterspec.Node `json:"nodes,omitempty"`
 	// LoadBalancer is that of the deploy.yaml.
-	LoadBalancer *profile.Balancer `json:"load_balancer,omitempty"`
+	LoadBalancer *clusterspec.Balancer `json:"load_balancer,omitempty"`
 }
 
 // Accepted are the host keys of what is wanted.
-func (w Wanted) Accepted() map[string][]string { return profile.Accepted(w.Nodes, w.LoadBalancer) }
+func (w Wanted) Accepted() map[string][]string { return clusterspec.Accepted(w.Nodes, w.LoadBalancer) }
 
 // Parameters of an operation. They hold no secret.
 type Parameters struct {
@@ -314,19 +314,19 @@ func (r *Runner) config(ctx context.Context, cluster string) (*config.Cluster, e
 }
 
 // Nodes are those that a cluster has, by its own deploy.yaml; none if it has none.
-func (r *Runner) Nodes(ctx context.Context, cluster string) ([]profile.Node, error) {
+func (r *Runner) Nodes(ctx context.Context, cluster string) ([]clusterspec.Node, error) {
 	nodes, _, err := r.Machines(ctx, cluster)
 	return nodes, err
 }
 
 // machines are the nodes and the load balancer of a deploy.yaml.
 type machines struct {
-	nodes    []profile.Node
-	balancer *profile.Balancer
+	nodes    []clusterspec.Node
+	balancer *clusterspec.Balancer
 }
 
 // Machines are the nodes that a cluster has, and its load balancer, by its own deploy.yaml; none if it has none.
-func (r *Runner) Machines(ctx context.Context, cluster string) ([]profile.Node, *profile.Balancer, error) {
+func (r *Runner) Machines(ctx context.Context, cluster string) ([]clusterspec.Node, *clusterspec.Balancer, error) {
 	dir := filepath.Join(r.o.Root, cluster)
 	files := stats(filepath.Join(dir, journal.FormatFile), filepath.Join(dir, store.ConfigName))
 	m, err := r.machines.of(cluster, files, func() (machines, error) {
@@ -334,7 +334,7 @@ func (r *Runner) Machines(ctx context.Context, cluster string) ([]profile.Node, 
 		if err != nil {
 			return machines{}, err
 		}
-		return machines{profile.Of(c), profile.BalancerOf(c)}, nil
+		return machines{clusterspec.Of(c), clusterspec.BalancerOf(c)}, nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -382,7 +382,7 @@ func (r *Runner) update(ctx context.Context, rec manager.Record, w Wanted, p Par
 }
 
 // Planned is the first run of an update to nodes; nil: there is no difference.
-func (r *Runner) Planned(ctx context.Context, cluster string, nodes []profile.Node) (request.Request, error) {
+func (r *Runner) Planned(ctx context.Context, cluster string, nodes []clusterspec.Node) (request.Request, error) {
 	c, err := r.config(ctx, cluster)
 	if err != nil {
 		return nil, err
@@ -400,7 +400,7 @@ func (r *Runner) Planned(ctx context.Context, cluster string, nodes []profile.No
 }
 
 // difference are the nodes that are missing, and the names of those that are too many.
-func difference(c *config.Cluster, wanted []profile.Node) (join []config.Node, gone []string, err error) {
+func difference(c *config.Cluster, wanted []clusterspec.Node) (join []config.Node, gone []string, err error) {
 	for _, n := range wanted {
 		x, err := n.Config()
 		if err != nil {
@@ -410,8 +410,8 @@ func difference(c *config.Cluster, wanted []profile.Node) (join []config.Node, g
 			join = append(join, x)
 		}
 	}
-	for _, have := range profile.Of(c) {
-		if !slices.ContainsFunc(wanted, func(n profile.Node) bool {
+	for _, have := range clusterspec.Of(c) {
+		if !slices.ContainsFunc(wanted, func(n clusterspec.Node) bool {
 			x, err := n.Config()
 			return err == nil && x.IP.String() == have.Address
 		}) {
@@ -422,7 +422,7 @@ func difference(c *config.Cluster, wanted []profile.Node) (join []config.Node, g
 }
 
 // settings are labels and taints of the nodes that join, by address.
-func settings(join []config.Node, wanted []profile.Node) map[string]config.NodeSettings {
+func settings(join []config.Node, wanted []clusterspec.Node) map[string]config.NodeSettings {
 	var out map[string]config.NodeSettings
 	for _, n := range wanted {
 		x, err := n.Config()

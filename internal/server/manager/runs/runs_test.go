@@ -22,7 +22,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
-	"github.com/eggo-k8s/eggo/internal/server/manager/profile"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 )
 
 const threeNodes = `cluster-id: one
@@ -91,8 +91,8 @@ func TestWhatIsNext(t *testing.T) {
 	if err != nil || len(have) != 3 {
 		t.Fatal(have, err)
 	}
-	w3 := profile.Node{Name: "w3", Address: "192.0.2.9", Roles: []string{profile.Worker}}
-	other := &Wanted{Nodes: append(append([]profile.Node{}, have[:2]...), w3)}
+	w3 := clusterspec.Node{Name: "w3", Address: "192.0.2.9", Roles: []string{clusterspec.Worker}}
+	other := &Wanted{Nodes: append(append([]clusterspec.Node{}, have[:2]...), w3)}
 	less := &Wanted{Nodes: have[:2]}
 	for _, c := range []struct {
 		rec  manager.Record
@@ -131,7 +131,7 @@ func TestWhatIsNext(t *testing.T) {
 	if f := event.AsFault(err); f == nil || f.Code != "manager.endless" {
 		t.Error(err)
 	}
-	for _, nodes := range [][]profile.Node{have, other.Nodes, less.Nodes} {
+	for _, nodes := range [][]clusterspec.Node{have, other.Nodes, less.Nodes} {
 		if _, err := r.Planned(t.Context(), "one", nodes); err != nil {
 			t.Error(err)
 		}
@@ -172,7 +172,7 @@ func TestACreationIsContinued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, nodes := range map[string][]profile.Node{"deploy": have, "delete": have[:2]} {
+	for want, nodes := range map[string][]clusterspec.Node{"deploy": have, "delete": have[:2]} {
 		w.Nodes = nodes
 		q, err := r.next(t.Context(), record(manager.Update, w, Parameters{Nodes: true}))
 		if err != nil || q.Call().Verb != want || q.Base().Source.Cluster != "one" {
@@ -184,8 +184,8 @@ func TestACreationIsContinued(t *testing.T) {
 // The host keys of a request are accepted by the runs that have to do with its machines, and by no other.
 func TestAcceptedHostKeys(t *testing.T) {
 	const key = "ssh-ed25519 AAAA"
-	w := Wanted{Nodes: []profile.Node{{Name: "w3", Address: "192.0.2.9", HostKeys: []string{key}}},
-		LoadBalancer: &profile.Balancer{Name: "lb", Address: "2001:db8::5", Port: 2222, HostKeys: []string{key}}}
+	w := Wanted{Nodes: []clusterspec.Node{{Name: "w3", Address: "192.0.2.9", HostKeys: []string{key}}},
+		LoadBalancer: &clusterspec.Balancer{Name: "lb", Address: "2001:db8::5", Port: 2222, HostKeys: []string{key}}}
 	want := map[string][]string{"192.0.2.9:22": {key}, "[2001:db8::5]:2222": {key}}
 	for _, c := range []struct {
 		kind manager.Kind

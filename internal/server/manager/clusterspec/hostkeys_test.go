@@ -1,4 +1,4 @@
-package profile
+package clusterspec
 
 import (
 	"crypto/ed25519"

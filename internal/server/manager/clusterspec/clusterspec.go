@@ -1,6 +1,6 @@
-// Package profile says what a server takes for a cluster: its words, the rules of the design about them, and the
+// Package clusterspec says what a server takes for a cluster: its words, the rules of the design about them, and the
 // deploy.yaml that follows. It may import config, bundle and event.
-package profile
+package clusterspec
 
 import (
 	"cmp"
