@@ -192,7 +192,7 @@ func (o joinOptions) read(
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	for _, m := range draft.Told(l) {
+	for _, m := range draft.ImportRemarks(l) {
 		if m.Key == "machines.secrets" { // no login step follows
 			m = event.M("cli.join.secrets", "count", strconv.Itoa(l.Secrets))
 		}

@@ -38,7 +38,7 @@ func TestAFileOfWhichAllLinesAreWrong(t *testing.T) {
 		l.Rejected[0].Text != "10.0.0.300 web\nno such thing\nat all here" {
 		t.Errorf("a list: %t, rejected %+v", is, l.Rejected)
 	}
-	told := Told(l)
+	told := ImportRemarks(l)
 	if len(told) != 1 || told[0].Key != "machines.all-wrong" || told[0].Args["count"] != "3" ||
 		told[0].Args["line"] != "2" {
 		t.Errorf("told %+v", told)

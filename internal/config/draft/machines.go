@@ -45,9 +45,9 @@ func ListIn(data []byte) (l machines.List, ok bool) {
 	return l, l.Format != machines.Lines || len(l.Entries)+len(l.Rejected) > 0
 }
 
-// Told is what a person should know of a list that was taken: addresses of host names, machines that were skipped,
-// bastions, passwords that were not taken.
-func Told(l machines.List) (out []event.Msg) {
+// ImportRemarks is what a person should know of a list that was taken: addresses of host names, machines that were
+// skipped, bastions, passwords that were not taken.
+func ImportRemarks(l machines.List) (out []event.Msg) {
 	for _, e := range l.Entries {
 		if e.Host != "" && e.IP != "" && len(out) < 5 {
 			out = append(out, event.M("machines.found", "host", e.Host, "ip", e.IP))

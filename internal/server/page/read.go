@@ -190,7 +190,7 @@ func (t *typed) nodes(q url.Values) {
 	for _, e := range list.Entries {
 		told.Entries = append(told.Entries, machines.Entry{Bastions: e.Bastions})
 	}
-	t.told = draft.Told(told)
+	t.told = draft.ImportRemarks(told)
 	if keys || slices.ContainsFunc(list.Entries, func(e machines.Entry) bool { return e.Key != "" }) {
 		t.told = append(t.told, event.M("page.nodes.keys"))
 	}

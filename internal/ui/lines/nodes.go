@@ -106,7 +106,7 @@ func (w *wizard) take(l machines.List) {
 	if len(x.Same) > 0 {
 		w.say("wizard.nodes.same", "count", strconv.Itoa(len(x.Same)), "ip", x.Same[0])
 	}
-	for _, m := range draft.Told(l) {
+	for _, m := range draft.ImportRemarks(l) {
 		w.print(w.p.Msg(m))
 	}
 }

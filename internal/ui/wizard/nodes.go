@@ -289,7 +289,7 @@ func (n *nodes) take(l machines.List, e *frame.Env) tea.Cmd {
 	if len(x.Same) > 0 {
 		said = append(said, e.P.T("wizard.nodes.same", "count", itoa(len(x.Same)), "ip", x.Same[0]))
 	}
-	n.told = draft.Told(l)
+	n.told = draft.ImportRemarks(l)
 	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false), frame.Send(frame.Note{Text: e.P.List(said)}))
 }
 
