@@ -71,10 +71,10 @@ func Text(d config.Draft, joins bool, p *i18n.Printer) []byte {
 	return d.Commented(p)
 }
 
-// OnDisk is what Text is compared with: nil stays nil. A file that is just what we write, in whatever language, is as
-// we would write it now: its comments in another language are no difference. One with comments of the user's own is as
-// it is, since they are lost when it is written.
-func OnDisk(data []byte, file string, joins bool, p *i18n.Printer) []byte {
+// NormalizeForDiff is what Text is compared with: nil stays nil. A file that is just what we write, in whatever
+// language, is as we would write it now: its comments in another language are no difference. One with comments of the
+// user's own is as it is, since they are lost when it is written.
+func NormalizeForDiff(data []byte, file string, joins bool, p *i18n.Printer) []byte {
 	if data == nil {
 		return nil
 	}

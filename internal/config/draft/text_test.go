@@ -50,7 +50,7 @@ func TestCommentsOfTheOtherLanguageAreNoDifference(t *testing.T) {
 	for _, wrote := range langs {
 		file := append([]byte(config.Modeline), d.Commented(wrote)...)
 		for _, p := range langs {
-			disk := OnDisk(file, "deploy.yaml", false, p)
+			disk := NormalizeForDiff(file, "deploy.yaml", false, p)
 			if got := Diff(disk, Text(d, false, p)); len(got) > 0 {
 				t.Errorf("%s, reviewed in %s: %q", wrote.Lang(), p.Lang(), got)
 			}
@@ -60,7 +60,7 @@ func TestCommentsOfTheOtherLanguageAreNoDifference(t *testing.T) {
 				t.Errorf("%s, reviewed in %s: %q", wrote.Lang(), p.Lang(), got)
 			}
 			own := append(bytes.Clone(file), "# ask Anna before you change this\n"...)
-			if got := Diff(OnDisk(own, "deploy.yaml", false, p), Text(d, false, p)); !slices.Contains(got,
+			if got := Diff(NormalizeForDiff(own, "deploy.yaml", false, p), Text(d, false, p)); !slices.Contains(got,
 				"- # ask Anna before you change this") {
 				t.Errorf("a comment of the user's is not shown: %q", got)
 			}

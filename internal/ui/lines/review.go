@@ -364,7 +364,7 @@ func (w *wizard) text() []byte { return draft.Text(w.draft, w.members != nil, w.
 
 func (w *wizard) diff(file string) {
 	was, err := w.svc.Read(file)
-	was = draft.OnDisk(was, file, w.members != nil, w.p)
+	was = draft.NormalizeForDiff(was, file, w.members != nil, w.p)
 	switch {
 	case err != nil:
 		w.fault(err)

@@ -11,7 +11,7 @@ import (
 // onDisk is what is there in the language of the screen. It is not read again for every frame.
 func (r *review) onDisk(p *i18n.Printer) []byte {
 	if r.diskIn != p.Lang() {
-		r.disk, r.diskIn = draft.OnDisk(r.disk, r.p.target(), r.p.joins(), p), p.Lang()
+		r.disk, r.diskIn = draft.NormalizeForDiff(r.disk, r.p.target(), r.p.joins(), p), p.Lang()
 	}
 	return r.disk
 }
