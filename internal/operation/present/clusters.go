@@ -101,7 +101,7 @@ func Certificates(p *i18n.Printer, rows []operation.CertificateRow) document.Doc
 		}
 		row := cells(cmp.Or(r.Node, "–"), cmp.Or(r.Name, "–"), end, days, p.T("certs.state."+r.State), r.At)
 		if r.State != "ok" {
-			row[4].Tone = document.Bad
+			row[4].Emphasis = document.Bad
 		}
 		s.Rows = append(s.Rows, row)
 		if r.Fault != nil {

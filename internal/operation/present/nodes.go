@@ -22,7 +22,7 @@ func Machines(p *i18n.Printer, machines []phases.Machine) document.Document {
 		all := strings.Join(m.Roles, ",")
 		if !m.Reached {
 			row := cells(m.Node, m.Address, all, p.T(unreached(m.Fault)), "", "", "", "", "", "")
-			row[3].Tone = document.Bad
+			row[3].Emphasis = document.Bad
 			s.Rows = append(s.Rows, row)
 			continue
 		}
@@ -56,7 +56,7 @@ func Inventory(p *i18n.Printer, list ...operation.NodeInventory) document.Docume
 		s := document.Section{Depth: 1, Title: node(inv.Node)}
 		if inv.Err != nil {
 			text := p.T("cli.cleanup-not-seen", "cause", event.AsFault(inv.Err).Error())
-			s.Lines = []document.Cell{{Text: text, Tone: document.Bad}}
+			s.Lines = []document.Cell{{Text: text, Emphasis: document.Bad}}
 		} else if s.Rows = inventory(p, inv.Inventory); len(s.Rows) == 0 {
 			s.Lines = []document.Cell{{Text: p.T("cli.cleanup.nothing")}}
 		}

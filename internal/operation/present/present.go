@@ -46,7 +46,7 @@ func (l *Lines) Put(v any) {
 
 // cells are those of a row whose first names what it is about.
 func cells(name string, more ...string) []document.Cell {
-	out := []document.Cell{{Text: name, Tone: document.Name}}
+	out := []document.Cell{{Text: name, Emphasis: document.Name}}
 	for _, m := range more {
 		out = append(out, document.Cell{Text: m})
 	}

@@ -88,9 +88,9 @@ func Status(p *i18n.Printer, st *operation.StatusResult) document.Document {
 	for _, m := range append(st.Bundles, st.Drift...) {
 		texts = append(texts, p.Msg(m))
 	}
-	end := document.Cell{Text: p.T("status.all-well", "cluster", st.Cluster), Tone: document.Good}
+	end := document.Cell{Text: p.T("status.all-well", "cluster", st.Cluster), Emphasis: document.Good}
 	if !st.Healthy {
-		end = document.Cell{Text: p.T("status.unwell", "cluster", st.Cluster), Tone: document.Bad}
+		end = document.Cell{Text: p.T("status.unwell", "cluster", st.Cluster), Emphasis: document.Bad}
 		if st.Unknown != nil && st.Unknown.Class == event.ClassAuth {
 			end.Text = p.T("status.unknown", "cluster", st.Cluster)
 		}
@@ -111,9 +111,9 @@ func Status(p *i18n.Printer, st *operation.StatusResult) document.Document {
 func etcd(p *i18n.Printer, st *phases.Status) document.Section {
 	s := document.Section{Lines: []document.Cell{{}}, Head: columns(p, "ETCD", "status", "version", "size", "")}
 	for _, e := range st.Etcd {
-		state, more := document.Cell{Text: p.T("status.well"), Tone: document.Good}, strings.Join(e.Alarms, ", ")
+		state, more := document.Cell{Text: p.T("status.well"), Emphasis: document.Good}, strings.Join(e.Alarms, ", ")
 		if !e.Healthy {
-			state = document.Cell{Text: p.T("status.ill"), Tone: document.Bad}
+			state = document.Cell{Text: p.T("status.ill"), Emphasis: document.Bad}
 			more = strings.TrimSpace(more + " " + e.Error)
 		}
 		unasked := func(n phases.NodeStatus) bool { return n.Node == e.Node && n.LoginFailed() }
@@ -136,11 +136,11 @@ func etcd(p *i18n.Printer, st *phases.Status) document.Section {
 func nodeState(p *i18n.Printer, n phases.NodeStatus) document.Cell {
 	switch {
 	case !n.Reached:
-		return document.Cell{Text: p.T(unreached(n.Fault)), Tone: document.Bad}
+		return document.Cell{Text: p.T(unreached(n.Fault)), Emphasis: document.Bad}
 	case n.Registered && n.Ready:
-		return document.Cell{Text: "Ready", Tone: document.Good}
+		return document.Cell{Text: "Ready", Emphasis: document.Good}
 	case n.Registered:
-		return document.Cell{Text: "NotReady", Tone: document.Bad}
+		return document.Cell{Text: "NotReady", Emphasis: document.Bad}
 	}
 	return document.Cell{Text: "-"}
 }

@@ -17,12 +17,12 @@ import (
 )
 
 // tones are the texts of a document by what they mean.
-func tones(d document.Document) map[document.Tone][]string {
-	out := map[document.Tone][]string{}
+func tones(d document.Document) map[document.Emphasis][]string {
+	out := map[document.Emphasis][]string{}
 	for _, l := range d.Lines() {
 		for _, c := range l.Cells {
 			if strings.TrimSpace(c.Text) != "" {
-				out[c.Tone] = append(out[c.Tone], c.Text)
+				out[c.Emphasis] = append(out[c.Emphasis], c.Text)
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func TestAStatusSaysWhatIsWell(t *testing.T) {
 		},
 		Now: request.ClusterInfo{Name: "rack", Status: "running", LastRun: "20270101T000000Z-deploy", Verb: "deploy"},
 	}
-	for lang, want := range map[i18n.Lang]map[document.Tone]string{
+	for lang, want := range map[i18n.Lang]map[document.Emphasis]string{
 		i18n.English: {
 			document.Good: "Ready|healthy, leader",
 			document.Bad:  "NotReady|unreachable|not healthy|rack is not healthy",
@@ -165,7 +165,7 @@ func TestTheDaysThatAreLeftOfACertificate(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		got := Certificates(i18n.NewPrinter(lang), []operation.CertificateRow{row, gone})[0]
 		if len(got.Head) != len(got.Rows[0]) || got.Rows[0][2].Text != "2027-11-28" || got.Rows[0][3].Text != "363" ||
-			got.Rows[1][2].Text != "–" || got.Rows[1][3].Text != "–" || got.Rows[1][4].Tone != document.Bad {
+			got.Rows[1][2].Text != "–" || got.Rows[1][3].Text != "–" || got.Rows[1][4].Emphasis != document.Bad {
 			t.Errorf("%s: %+v", lang, got)
 		}
 	}

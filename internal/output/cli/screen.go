@@ -74,14 +74,14 @@ func (s Screen) Error(text string) string { return s.ink(bold+red, text) }
 
 // Document is a document as it is printed, with the end of its last line.
 func (s Screen) Document(d document.Document) string {
-	styles := map[document.Tone]string{
+	styles := map[document.Emphasis]string{
 		document.Head: bold, document.Title: bold, document.Good: green, document.Bad: red,
 	}
 	var b strings.Builder
 	for _, l := range d.Lines() {
 		var line strings.Builder
 		for _, c := range l.Cells {
-			line.WriteString(s.ink(styles[c.Tone], c.Text))
+			line.WriteString(s.ink(styles[c.Emphasis], c.Text))
 		}
 		b.WriteString(s.wrapped(line.String(), l.Under) + "\n")
 	}

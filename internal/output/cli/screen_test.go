@@ -34,7 +34,7 @@ func TestLinesFitTheScreen(t *testing.T) {
 
 func TestADocumentHasColoursOnAScreenOnly(t *testing.T) {
 	d := document.Document{{Title: "Nodes", Head: []string{"NODE", "STATE"},
-		Rows: [][]document.Cell{{{Text: "n1"}, {Text: "not ready", Tone: document.Bad}}}}}
+		Rows: [][]document.Cell{{{Text: "n1"}, {Text: "not ready", Emphasis: document.Bad}}}}}
 	if got := (Screen{}).Document(d); got != d.Text() {
 		t.Errorf("%q", got)
 	}

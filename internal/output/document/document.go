@@ -11,22 +11,22 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Tone is what a text means to whoever shows it.
-type Tone string
+// Emphasis is what a text means to whoever shows it.
+type Emphasis string
 
-// Tones of texts. A text has none unless it says so.
+// The kinds of emphasis. A text has none unless it says so.
 const (
-	Head  Tone = "head"  // names a column
-	Title Tone = "title" // names what stands below it
-	Name  Tone = "name"  // names what its row is about
-	Good  Tone = "good"
-	Bad   Tone = "bad"
+	Head  Emphasis = "head"  // names a column
+	Title Emphasis = "title" // names what stands below it
+	Name  Emphasis = "name"  // names what its row is about
+	Good  Emphasis = "good"
+	Bad   Emphasis = "bad"
 )
 
 // Cell is a text with what it means.
 type Cell struct {
-	Text string
-	Tone Tone
+	Text     string
+	Emphasis Emphasis
 }
 
 // Document is what there is to say, from top to bottom.

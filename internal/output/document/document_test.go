@@ -13,8 +13,8 @@ func TestText(t *testing.T) {
 		{
 			Head: []string{"NODE", "STATUS", ""},
 			Rows: [][]Cell{
-				{{Text: "节点-1", Tone: Name}, {Text: "Ready", Tone: Good}, {Text: "x"}},
-				{{Text: "b", Tone: Name}, {Text: "Not\x1b[31mReady", Tone: Bad}, {}},
+				{{Text: "节点-1", Emphasis: Name}, {Text: "Ready", Emphasis: Good}, {Text: "x"}},
+				{{Text: "b", Emphasis: Name}, {Text: "Not\x1b[31mReady", Emphasis: Bad}, {}},
 			},
 			Lines: []Cell{{}},
 		},
@@ -38,7 +38,7 @@ all is well
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	lines := d.Lines()
-	if l := lines[1]; l.Cells[0].Tone != Name || l.Cells[2] != (Cell{"Ready", Good}) || l.Under != 22 {
+	if l := lines[1]; l.Cells[0].Emphasis != Name || l.Cells[2] != (Cell{"Ready", Good}) || l.Under != 22 {
 		t.Errorf("%+v", l)
 	}
 	if l := lines[5]; l.Under != 11 {

@@ -155,7 +155,7 @@ func signed(e *frame.Env, l document.Line) document.Line {
 		return l
 	}
 	sign, c := "", l.Cells[0]
-	switch c.Tone {
+	switch c.Emphasis {
 	case document.Good:
 		sign = e.Theme.Glyphs.OK + " "
 	case document.Bad:
@@ -163,7 +163,7 @@ func signed(e *frame.Env, l document.Line) document.Line {
 	default:
 		return l
 	}
-	return document.Line{Cells: []document.Cell{{Text: sign, Tone: c.Tone}, c}, Under: widget.Width(sign)}
+	return document.Line{Cells: []document.Cell{{Text: sign, Emphasis: c.Emphasis}, c}, Under: widget.Width(sign)}
 }
 
 // drawn is a line with the colours of what it means.
@@ -172,7 +172,7 @@ func drawn(e *frame.Env, l document.Line) string {
 	var b strings.Builder
 	for _, c := range l.Cells {
 		style := t.Text
-		switch c.Tone {
+		switch c.Emphasis {
 		case document.Head:
 			style = t.Dim
 		case document.Title, document.Name:
@@ -182,7 +182,7 @@ func drawn(e *frame.Env, l document.Line) string {
 		case document.Bad:
 			style = t.Bad
 		}
-		if c.Tone == "" && strings.TrimSpace(c.Text) == "" {
+		if c.Emphasis == "" && strings.TrimSpace(c.Text) == "" {
 			b.WriteString(c.Text)
 			continue
 		}
@@ -205,7 +205,7 @@ func hanging(l document.Line, w int) []document.Line {
 	cells, last := l.Cells[:len(l.Cells)-1], l.Cells[len(l.Cells)-1]
 	var out []document.Line
 	for _, text := range widget.Lines(last.Text, w-l.Under) {
-		row := append(slices.Clone(cells), document.Cell{Text: text, Tone: last.Tone})
+		row := append(slices.Clone(cells), document.Cell{Text: text, Emphasis: last.Emphasis})
 		out, cells = append(out, document.Line{Cells: row}), []document.Cell{{Text: widget.Spaces(l.Under)}}
 	}
 	return out

@@ -21,8 +21,8 @@ func TestALineWithASignFits(t *testing.T) {
 		p.wrap = wrap
 		// all of it has room, but for the sign
 		p.lines = document.Document{{Lines: []document.Cell{
-			{Text: strings.Repeat("word ", 7) + "w", Tone: document.Bad},
-			{Text: strings.Repeat("word ", 15) + "last", Tone: document.Good}}}}.Lines()
+			{Text: strings.Repeat("word ", 7) + "w", Emphasis: document.Bad},
+			{Text: strings.Repeat("word ", 15) + "last", Emphasis: document.Good}}}}.Lines()
 		const w = 40
 		e := &frame.Env{P: i18n.NewPrinter(i18n.English), Theme: theme.New(theme.Options{})}
 		rows, _ := p.Render(e, w, 20)

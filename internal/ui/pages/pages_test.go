@@ -227,11 +227,11 @@ func well(p *i18n.Printer, nodes []backend.Node) document.Document {
 	s := document.Section{Head: []string{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.status"),
 		p.T("col.version"), p.T("col.components"), p.T("col.certificates")}}
 	for _, x := range nodes {
-		s.Rows = append(s.Rows, []document.Cell{{Text: x.Name, Tone: document.Name}, {Text: x.Addr},
-			{Text: strings.Join(x.Roles, ",")}, {Text: "Ready", Tone: document.Good}, {Text: "v1.34.2"},
+		s.Rows = append(s.Rows, []document.Cell{{Text: x.Name, Emphasis: document.Name}, {Text: x.Addr},
+			{Text: strings.Join(x.Roles, ",")}, {Text: "Ready", Emphasis: document.Good}, {Text: "v1.34.2"},
 			{Text: p.T("status.run", "count", "7")}, {Text: "2027-11-21"}})
 	}
-	end := document.Cell{Text: p.T("status.all-well", "cluster", "rack-7"), Tone: document.Good}
+	end := document.Cell{Text: p.T("status.all-well", "cluster", "rack-7"), Emphasis: document.Good}
 	return document.Document{s, {Lines: []document.Cell{{}, end}}}
 }
 
