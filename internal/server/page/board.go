@@ -206,7 +206,7 @@ func (b boardOf) hostName(name string) string {
 
 // node is one on the board.
 func (b boardOf) node(s *state.State, h *state.Host, size string) (node, state.Rank) {
-	at := s.Standing(h)
+	at := s.HostStatus(h)
 	n := node{Name: b.hostName(h.Name), Host: h.Name, State: at.State, Word: b.p.T("ui.state." + at.State),
 		Ended: h.Ended, Total: h.Total, Size: size, Base: runPath(b.cluster, b.run)}
 	var roles []string
@@ -265,7 +265,7 @@ func (b boardOf) stall(x state.Stall) string {
 const paneSteps = 7
 
 // lastSteps are those that ended last, those that run, and the next one while nothing runs.
-func (b boardOf) lastSteps(s *state.State, h *state.Host, at state.Standing) []step {
+func (b boardOf) lastSteps(s *state.State, h *state.Host, at state.HostStatus) []step {
 	var out []step
 	for _, st := range h.Active {
 		if st != at.Step {

@@ -66,7 +66,7 @@ func (b *Board) view(s *state.State, h *state.Host, now time.Time) view {
 		v.since = now.Sub(v.step.Since())
 	}
 	over := s.Ended != nil
-	at := s.Standing(h)
+	at := s.HostStatus(h)
 	v.rank, v.state, v.step = at.Rank, at.State, at.Step
 	v.glyph, v.style = b.mark(at.State)
 	v.word = b.P.T("ui.state." + at.State)

@@ -25,8 +25,8 @@ const (
 // something is there yet are not in any.
 const RetryLong = 5 * time.Second
 
-// Standing is how a host stands in the run, for every board.
-type Standing struct {
+// HostStatus is how a host stands in the run, for every board.
+type HostStatus struct {
 	Rank Rank
 	// State is asked, failed, blocked, lost, retry, stopped, running, done or waiting.
 	State string
@@ -35,10 +35,10 @@ type Standing struct {
 	Step *Step
 }
 
-// Standing of a host.
-func (s *State) Standing(h *Host) Standing {
+// HostStatus returns how a host stands.
+func (s *State) HostStatus(h *Host) HostStatus {
 	doing := h.Doing()
-	at := func(r Rank, state string, st *Step) Standing { return Standing{r, state, st} }
+	at := func(r Rank, state string, st *Step) HostStatus { return HostStatus{r, state, st} }
 	asked := h.asked()
 	switch o := h.Outcome(); {
 	case asked != nil:
