@@ -21,13 +21,13 @@ import (
 type Reader struct {
 	in   *bufio.Reader
 	path string
-	part []byte // of a line whose end has not been seen
-	at   Mark   // after the last record
+	part []byte   // of a line whose end has not been seen
+	at   Position // after the last record
 	last time.Time
 }
 
-// Mark is a place in a log, between two records. The zero Mark is its beginning.
-type Mark struct {
+// Position is a place in a log, between two records. The zero Position is its beginning.
+type Position struct {
 	offset int64
 	line   int
 	seq    uint64
@@ -76,8 +76,8 @@ func (r *Reader) Next() (event.Record, error) {
 	return rec, nil
 }
 
-// Mark is where the record begins that Next gives next.
-func (r *Reader) Mark() Mark { return r.at }
+// Position is where the record begins that Next gives next.
+func (r *Reader) Position() Position { return r.at }
 
 // onlyRubbishFollows says whether nothing but zero bytes is left: some file systems show those in place of what a power
 // cut took.
@@ -201,10 +201,12 @@ func ReadFrom(in io.Reader, path string) iter.Seq2[event.Record, error] {
 
 // OpenReader gives a Reader of the log of the run in dir, and what closes it. It reads what is there by now, and later
 // what has come since.
-func OpenReader(dir string) (r *Reader, closeLog func(), err error) { return OpenReaderAt(dir, Mark{}) }
+func OpenReader(dir string) (r *Reader, closeLog func(), err error) {
+	return OpenReaderAt(dir, Position{})
+}
 
 // OpenReaderAt is OpenReader from a place on that another Reader of the log was at.
-func OpenReaderAt(dir string, at Mark) (r *Reader, closeLog func(), err error) {
+func OpenReaderAt(dir string, at Position) (r *Reader, closeLog func(), err error) {
 	path := filepath.Join(dir, eventsFile)
 	f, err := os.Open(path)
 	if err != nil {
@@ -232,8 +234,8 @@ func opened(dir string, records func(*os.File) iter.Seq2[event.Record, error]) i
 	}
 }
 
-// Point is where a run can go on.
-type Point struct {
+// Checkpoint is where a run can go on.
+type Checkpoint struct {
 	Run  string          // the newest unfinished run, "" if there is none
 	Done map[string]bool // for engine.Options.Done
 }
@@ -242,10 +244,10 @@ type Point struct {
 // the newest run of the cluster is such a one and did not end well. Runs before it count as far back as they are of the
 // same kind; one that ended well, or of another verb or file, ends the series, for after it the nodes may be different;
 // so does one whose log is damaged. Ask before NewRun.
-func (c *Cluster) Resume(verb, config string) (Point, error) {
+func (c *Cluster) Resume(verb, config string) (Checkpoint, error) {
 	ids, err := c.Runs()
 	if err != nil {
-		return Point{}, err
+		return Checkpoint{}, err
 	}
 	var series []log
 	for i := len(ids) - 1; i >= 0; i-- {
@@ -256,7 +258,7 @@ func (c *Cluster) Resume(verb, config string) (Point, error) {
 		case err != nil && event.AsFault(err).Code == "journal.damaged":
 			return point(series), nil
 		case err != nil:
-			return Point{}, err
+			return Checkpoint{}, err
 		}
 		if !l.begun { // nothing was done before RunStarted
 			continue
@@ -271,8 +273,8 @@ func (c *Cluster) Resume(verb, config string) (Point, error) {
 }
 
 // point adds up a series of runs, newest first.
-func point(series []log) Point {
-	p := Point{Done: map[string]bool{}}
+func point(series []log) Checkpoint {
+	p := Checkpoint{Done: map[string]bool{}}
 	if len(series) > 0 {
 		p.Run = series[0].id
 	}

@@ -13,7 +13,7 @@ import (
 type asking struct {
 	mu    sync.Mutex
 	run   string
-	at    journal.Mark
+	at    journal.Position
 	state *state.State
 }
 
@@ -52,7 +52,7 @@ func (a *asking) waits(dir string) (out []request.Wait) {
 		}
 		a.state.Apply(rec)
 	}
-	a.at = log.Mark()
+	a.at = log.Position()
 	for _, q := range a.state.Open {
 		fault := q.Fault // the state goes on
 		out = append(out, request.Wait{Step: q.Step.ID, Node: q.Step.Host, Since: q.Since, Fault: &fault,

@@ -36,7 +36,7 @@ type feed struct {
 	mu    sync.Mutex
 	lines []Line // the newest
 	size  int    // of their texts
-	marks []journal.Mark
+	marks []journal.Position
 	next  uint64        // the number of the record that comes next
 	more  chan struct{} // closed when there is more, or the end
 	over  bool
@@ -69,7 +69,7 @@ func (f *feed) read(ctx context.Context) {
 // take reads what has come.
 func (f *feed) take(ctx context.Context) error {
 	var lines []Line
-	var marks []journal.Mark
+	var marks []journal.Position
 	flush := func() {
 		if len(lines) > 0 {
 			f.put(lines, marks, false, nil)
@@ -77,7 +77,7 @@ func (f *feed) take(ctx context.Context) error {
 		lines, marks = nil, nil
 	}
 	for ctx.Err() == nil {
-		mark := f.log.Mark()
+		mark := f.log.Position()
 		l, err := encoded(f.log.Next())
 		if errors.Is(err, io.EOF) {
 			break
@@ -107,7 +107,7 @@ func encoded(rec event.Record, err error) (Line, error) {
 }
 
 // put has all who watch know of more, or of the end.
-func (f *feed) put(lines []Line, marks []journal.Mark, over bool, err error) {
+func (f *feed) put(lines []Line, marks []journal.Position, over bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lines, f.marks, f.over, f.err = append(f.lines, lines...), append(f.marks, marks...), over, err
@@ -129,7 +129,7 @@ func (f *feed) put(lines []Line, marks []journal.Mark, over bool, err error) {
 // portion is what there is for one who watches.
 type portion struct {
 	lines  []Line
-	behind *journal.Mark // the lines are not kept any more: the log has them from here on
+	behind *journal.Position // the lines are not kept any more: the log has them from here on
 	more   <-chan struct{}
 	over   bool
 	err    error
@@ -246,7 +246,7 @@ func (w *Watch) Lines(ctx context.Context, from uint64) iter.Seq2[Line, error] {
 }
 
 // reread gives lines from the log until the newer ones are kept; false: the reader has left, or the log cannot be read.
-func (w *Watch) reread(ctx context.Context, next *uint64, at journal.Mark, yield func(Line, error) bool) bool {
+func (w *Watch) reread(ctx context.Context, next *uint64, at journal.Position, yield func(Line, error) bool) bool {
 	log, done, err := journal.OpenReaderAt(w.dir, at)
 	if err != nil {
 		yield(Line{}, err)
