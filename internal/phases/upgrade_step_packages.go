@@ -84,7 +84,7 @@ func (r *run) packageMoves(move func(config.Node) *engine.Step) *upgrade.Moves {
 			})
 		},
 		Alone: func(ctx context.Context, host string, f func(context.Context) error) error {
-			return r.OneAtATime(ctx, balancer.Unit, host, f)
+			return r.Restart(ctx, balancer.Unit, host, f)
 		},
 	}
 }

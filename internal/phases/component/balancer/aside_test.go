@@ -132,15 +132,15 @@ func TestAServerThatWasNotPutBackIsNotDone(t *testing.T) {
 		return nil
 	}}, r.Emit))
 	turns := rolling.New()
-	if err := turns.OneAtATime(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
+	if err := turns.Restart(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
 		return r.Aside(ctx, n, func(context.Context) error { return nil })
-	}); err == nil || !turns.Unproven("apiserver", n.Name) {
+	}); err == nil || !turns.LastRestartFailed("apiserver", n.Name) {
 		t.Errorf("%v, and the next try would take it for done", err)
 	}
 	fails = false
-	if err := turns.OneAtATime(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
+	if err := turns.Restart(t.Context(), "apiserver", n.Name, func(ctx context.Context) error {
 		return r.Aside(ctx, n, func(context.Context) error { return nil })
-	}); err != nil || turns.Unproven("apiserver", n.Name) {
+	}); err != nil || turns.LastRestartFailed("apiserver", n.Name) {
 		t.Error(err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // Component of Kubernetes. Its text is the name that status and faults have for it, that under which it is restarted
-// one node at a time (rolling.OneAtATime), and of its binary.
+// one node at a time (rolling.Restart), and of its binary.
 type Component string
 
 // The components.

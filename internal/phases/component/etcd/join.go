@@ -112,13 +112,13 @@ func (r *Etcd) start(ctx context.Context, n config.Node, nd *node.Node,
 		if err := restart(ctx); err != nil || !r.isUnfinished(n.Name) {
 			return err
 		}
-		return r.OneAtATime(ctx, component, n.Name, func(ctx context.Context) error { return r.promote(ctx, n) })
+		return r.Restart(ctx, component, n.Name, func(ctx context.Context) error { return r.promote(ctx, n) })
 	}
 	if r.Seeded() { // never formed without data: it would have another identity than the others, or be an empty cluster
 		if err := r.marked(ctx, nd); err != nil {
 			return err
 		}
-		return r.OneAtATime(ctx, component, n.Name, func(ctx context.Context) error { return r.join(ctx, n, nd) })
+		return r.Restart(ctx, component, n.Name, func(ctx context.Context) error { return r.join(ctx, n, nd) })
 	}
 	if r.forming() {
 		return r.form(ctx, n, nd, r.peers(), restart)
@@ -141,7 +141,7 @@ func (r *Etcd) start(ctx context.Context, n config.Node, nd *node.Node,
 		}
 		return r.form(ctx, n, nd, formed, restart)
 	}
-	return r.OneAtATime(ctx, component, n.Name, func(ctx context.Context) error { return r.join(ctx, n, nd) })
+	return r.Restart(ctx, component, n.Name, func(ctx context.Context) error { return r.join(ctx, n, nd) })
 }
 
 // peers are the peer URLs of all members by their names.

@@ -32,7 +32,7 @@ type restart struct {
 // nobody is waited for.
 func (r *Etcd) puttingOff(ctx context.Context, do restart, nd *node.Node) bool {
 	if r.Dry || len(r.Cluster.With(bundle.Etcd)) < 2 || r.forming() || r.isUnfinished(do.n.Name) ||
-		r.Unproven(component, do.n.Name) {
+		r.LastRestartFailed(component, do.n.Name) {
 		return false
 	}
 	if runs, err := r.Driver.Runs(ctx, nd, driver.Etcd); err != nil || !runs {

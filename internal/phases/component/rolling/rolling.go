@@ -1,5 +1,5 @@
-// Package rolling has components restarted on one node at a time: when one is not healthy again, no other is
-// touched.
+// Package rolling serializes restarts of a component across nodes and stops after the first one that is not healthy
+// again.
 package rolling
 
 import (
@@ -22,10 +22,10 @@ type Rolling struct {
 // New is for a run in which nothing was restarted yet.
 func New() *Rolling { return &Rolling{components: map[string]*component{}} }
 
-// OneAtATime calls f when no other node is at it. f restarts the component and verifies that it is healthy again: where
+// Restart calls f when no other node is at it. f restarts the component and verifies that it is healthy again: where
 // that failed on one node, no other is touched any more (rolling.stopped), for what ended it there would end it
 // everywhere. The node itself may try again.
-func (r *Rolling) OneAtATime(ctx context.Context, what, host string, f func(context.Context) error) error {
+func (r *Rolling) Restart(ctx context.Context, what, host string, f func(context.Context) error) error {
 	t := r.componentOf(what)
 	select {
 	case t.place <- struct{}{}:
@@ -41,8 +41,10 @@ func (r *Rolling) OneAtATime(ctx context.Context, what, host string, f func(cont
 	return err
 }
 
-// Unproven says whether the component's last restart on the node did not end well.
-func (r *Rolling) Unproven(what, host string) bool { return r.componentOf(what).unproven(host) }
+// LastRestartFailed says whether the component's last restart on the node did not end well.
+func (r *Rolling) LastRestartFailed(what, host string) bool {
+	return r.componentOf(what).lastFailed(host)
+}
 
 func (r *Rolling) componentOf(what string) *component {
 	r.mu.Lock()
@@ -61,8 +63,8 @@ type component struct {
 	broken string // the node whose restart did not end well; written by who holds the place
 }
 
-// unproven says whether the component's last restart on the node did not end well.
-func (t *component) unproven(host string) bool {
+// lastFailed says whether the component's last restart on the node did not end well.
+func (t *component) lastFailed(host string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.broken == host

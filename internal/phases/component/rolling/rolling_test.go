@@ -24,10 +24,10 @@ func TestOneNodeAtATime(t *testing.T) {
 	}
 	for _, host := range []string{"m1", "m2", "m3", "m4"} {
 		wg.Go(func() {
-			if err := r.OneAtATime(t.Context(), "etcd", host, func(ctx context.Context) error {
+			if err := r.Restart(t.Context(), "etcd", host, func(ctx context.Context) error {
 				count(1)
 				defer count(-1)
-				return r.OneAtATime(ctx, "kubelet", host, func(context.Context) error { return nil })
+				return r.Restart(ctx, "kubelet", host, func(context.Context) error { return nil })
 			}); err != nil {
 				t.Error(err)
 			}
@@ -44,19 +44,19 @@ func TestANodeThatIsNotWellStopsTheOthers(t *testing.T) {
 	r := rolling.New()
 	broken := errors.New("it does not answer")
 	restart := func(host string, err error) error {
-		return r.OneAtATime(t.Context(), "etcd", host, func(context.Context) error { return err })
+		return r.Restart(t.Context(), "etcd", host, func(context.Context) error { return err })
 	}
-	if err := restart("m1", broken); !errors.Is(err, broken) || !r.Unproven("etcd", "m1") {
+	if err := restart("m1", broken); !errors.Is(err, broken) || !r.LastRestartFailed("etcd", "m1") {
 		t.Error(err)
 	}
 	f := event.AsFault(restart("m2", nil))
 	if f == nil || f.Code != "rolling.stopped" || f.Node != "m2" || f.Args["other"] != "m1" {
 		t.Errorf("the next node: %+v", f)
 	}
-	if r.Unproven("etcd", "m2") || r.Unproven("kubelet", "m1") {
+	if r.LastRestartFailed("etcd", "m2") || r.LastRestartFailed("kubelet", "m1") {
 		t.Error("what was not tried did not end well")
 	}
-	if err := errors.Join(restart("m1", nil), restart("m2", nil)); err != nil || r.Unproven("etcd", "m1") {
+	if err := errors.Join(restart("m1", nil), restart("m2", nil)); err != nil || r.LastRestartFailed("etcd", "m1") {
 		t.Error(err)
 	}
 }
@@ -64,9 +64,9 @@ func TestANodeThatIsNotWellStopsTheOthers(t *testing.T) {
 func TestWhoIsStoppedDoesNotWaitForATurn(t *testing.T) {
 	r := rolling.New()
 	ctx, stop := context.WithCancel(t.Context())
-	err := r.OneAtATime(t.Context(), "etcd", "m1", func(context.Context) error {
+	err := r.Restart(t.Context(), "etcd", "m1", func(context.Context) error {
 		stop()
-		return r.OneAtATime(ctx, "etcd", "m2", func(context.Context) error { return nil })
+		return r.Restart(ctx, "etcd", "m2", func(context.Context) error { return nil })
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -211,7 +211,7 @@ func (r *Runtimes) startRuntime(ctx context.Context, n config.Node, nd *node.Nod
 	if !u.Active() || u.Applied == "" {
 		return nd.Start(ctx, svc)
 	}
-	return r.Rolling.OneAtATime(ctx, "runtime", n.Name, func(ctx context.Context) error {
+	return r.Rolling.Restart(ctx, "runtime", n.Name, func(ctx context.Context) error {
 		if err := nd.Start(ctx, svc); err != nil {
 			return err
 		}

@@ -74,7 +74,7 @@ func (r *Start) Work(c driver.Component, n config.Node, p Proof, part func(*node
 	name := string(c)
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) {
 		is, err := part(nd)
-		if err != nil || r.Unproven(name, n.Name) {
+		if err != nil || r.LastRestartFailed(name, n.Name) {
 			return false, err
 		}
 		return is.Current(ctx)
@@ -92,7 +92,7 @@ func (r *Start) Work(c driver.Component, n config.Node, p Proof, part func(*node
 			return err
 		}
 		again := false // an earlier try restarted it, and what follows did not end well
-		if r.Unproven(name, n.Name) {
+		if r.LastRestartFailed(name, n.Name) {
 			if again, err = is.Current(ctx); err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func (r *Start) Work(c driver.Component, n config.Node, p Proof, part func(*node
 			}
 			return restart(ctx)
 		}
-		return r.OneAtATime(ctx, name, n.Name, func(ctx context.Context) error {
+		return r.Restart(ctx, name, n.Name, func(ctx context.Context) error {
 			if err := is.Prepare(ctx); err != nil {
 				return err
 			}
