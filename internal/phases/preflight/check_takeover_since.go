@@ -51,7 +51,7 @@ func checkTakeoverSince() Check {
 				}
 				return data, nil
 			}
-			found, err := takeover.Since{Cluster: &is, Has: in.hasArg, Serving: in.Cluster.KubeletServing,
+			found, err := takeover.Drift{Cluster: &is, Has: in.hasArg, Serving: in.Cluster.KubeletServing,
 				Kept: kept}.Lost()
 			if err != nil {
 				return append(found, as("", err)...)

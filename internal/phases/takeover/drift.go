@@ -8,9 +8,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Since compares a cluster that kubeadm has made, as it is now, with what its import has made of it: between an import
+// Drift compares a cluster that kubeadm has made, as it is now, with what its import has made of it: between an import
 // and the deploy that takes the cluster over somebody may have changed it.
-type Since struct {
+type Drift struct {
 	*Cluster
 	Has  func(component string, flag KubeletFlag) bool // whether config-extra-args has it; of etcd a variable
 	Kept func(name string) ([]byte, error)             // a file of the state directory's pki
@@ -19,7 +19,7 @@ type Since struct {
 }
 
 // Lost are the flags, settings, variables, and keys that the cluster would run without.
-func (s Since) Lost() ([]event.Finding, error) {
+func (s Drift) Lost() ([]event.Finding, error) {
 	t := &taking{Cluster: s.Cluster, extra: map[string]map[string]string{}}
 	t.manifests()
 	t.proxy()
@@ -69,7 +69,7 @@ func (s Since) Lost() ([]event.Finding, error) {
 
 // keys compares those that control planes have with those of the state directory. The CAs of certificates are compared
 // elsewhere: nobody can exchange them by copying a file.
-func (s Since) keys(t *taking) error {
+func (s Drift) keys(t *taking) error {
 	for _, one := range t.Servers {
 		if slices.Contains(one.Ours, apiServer) {
 			continue

@@ -186,7 +186,7 @@ func TestChangesSinceAnImport(t *testing.T) {
 			if x.after != nil {
 				x.after(c)
 			}
-			lost, err := Since{Cluster: c, Has: has, Serving: x.serving, Kept: func(name string) ([]byte, error) {
+			lost, err := Drift{Cluster: c, Has: has, Serving: x.serving, Kept: func(name string) ([]byte, error) {
 				return taken.PKI[name], nil
 			}}.Lost()
 			if err != nil {
@@ -208,7 +208,7 @@ func TestChangesSinceAnImport(t *testing.T) {
 	}
 	gone := errors.New("gone")
 	c := cluster(t)
-	_, err := Since{Cluster: c, Has: func(string, KubeletFlag) bool { return true },
+	_, err := Drift{Cluster: c, Has: func(string, KubeletFlag) bool { return true },
 		Kept: func(string) ([]byte, error) { return nil, gone }}.Lost()
 	if !errors.Is(err, gone) {
 		t.Error(err)
