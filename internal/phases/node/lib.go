@@ -22,9 +22,9 @@ func kinds() []string {
 // formatKind is of the line with the format.
 const formatKind = "format"
 
-// Beyond is the fault of a record that says more than this program knows; nil when there is none. format is "" when the
-// record does not say; names are the kinds that are in it.
-func Beyond(format string, names []string) *event.Fault {
+// UnsupportedRecord is the fault of a record that says more than this program knows; nil when there is none. format is
+// "" when the record does not say; names are the kinds that are in it.
+func UnsupportedRecord(format string, names []string) *event.Fault {
 	if n, err := strconv.Atoi(format); format != "" && (err != nil || n > RecordFormat) {
 		return event.NewFault(event.ClassPreflight, "node.record-format", nil, "format", event.Clean(format), "ours",
 			strconv.Itoa(RecordFormat))

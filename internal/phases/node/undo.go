@@ -20,7 +20,7 @@ func (n *Node) Records(ctx context.Context) ([]Record, error) {
 		return nil, err
 	}
 	all, format := parseRecords(out)
-	if f := Beyond(format, nil); f != nil {
+	if f := UnsupportedRecord(format, nil); f != nil {
 		return nil, f.On(n.Name())
 	}
 	return all, nil
@@ -33,7 +33,7 @@ func (n *Node) Understood(records []Record) error {
 	for _, r := range records {
 		names = append(names, r.Kind)
 	}
-	if f := Beyond("", names); f != nil {
+	if f := UnsupportedRecord("", names); f != nil {
 		return f.On(n.Name())
 	}
 	return nil

@@ -17,7 +17,7 @@ func checkRecord(reverts bool) Check {
 			if reverts {
 				kinds = f.RecordKinds
 			}
-			beyond := node.Beyond(f.RecordFormat, kinds)
+			beyond := node.UnsupportedRecord(f.RecordFormat, kinds)
 			if beyond == nil || reverts && in.othersNode(f) { // that it is another's is told already
 				return nil
 			}

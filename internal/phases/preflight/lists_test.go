@@ -188,7 +188,7 @@ func TestEveryCheckHasItsSentences(t *testing.T) {
 	}
 	// What a check finds by itself has a code that it says, and it says none that it does not find.
 	elsewhere := map[string]string{ // with the codes of rules that are not in the check's file
-		"check_record.go":     "node.record-format, node.record-unknown", // node.Beyond
+		"check_record.go":     "node.record-format, node.record-unknown", // node.UnsupportedRecord
 		"check_ours.go":       "preflight.state-elsewhere, state.read",   // authorityFindings
 		"check_importable.go": "preflight.state-elsewhere, state.read",   // likewise
 	}
