@@ -184,11 +184,11 @@ func (b *Board) pane(s *state.State, now time.Time, v view, on bool, w, h int) [
 	for _, l := range widget.Block(b.steps(s, now, v, in, h-2), in, h-2, g.Cut) {
 		lines = append(lines, edge.Render(g.Vertical)+" "+l+" "+edge.Render(g.Vertical))
 	}
-	return append(lines, b.sill(v, edge, w))
+	return append(lines, b.paneFooter(v, edge, w))
 }
 
-// sill is the lower edge of a pane: how many steps of the machine are done, as a bar and in numbers.
-func (b *Board) sill(v view, edge widget.Ink, w int) string {
+// paneFooter is the lower edge of a pane: how many steps of the machine are done, as a bar and in numbers.
+func (b *Board) paneFooter(v view, edge widget.Ink, w int) string {
 	t, g := b.Theme, b.Theme.Glyphs
 	count := strconv.Itoa(v.host.Ended) + "/" + strconv.Itoa(v.host.Total)
 	bar := widget.Bar(t.BarFull, edge, g.BarFull, g.Horizontal, w-5-widget.Width(count), v.part)
