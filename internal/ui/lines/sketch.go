@@ -6,12 +6,12 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/ui/sketch"
+	"github.com/eggo-k8s/eggo/internal/ui/installpreview"
 )
 
 // sketch prints what an install makes: the groups of nodes, then what is known of the cluster.
 func (w *wizard) sketch(ctx context.Context) {
-	in := sketch.Input{Draft: w.draft}
+	in := installpreview.Input{Draft: w.draft}
 	in.Cluster, _ = w.draft.Check("deploy.yaml")
 	joins := w.members != nil
 	if joins {
@@ -25,7 +25,7 @@ func (w *wizard) sketch(ctx context.Context) {
 	if w.svc.Past != nil && !joins {
 		in.Past = w.svc.Past(ctx)
 	}
-	s := sketch.Of(in, w.p)
+	s := installpreview.Of(in, w.p)
 	for _, g := range s.Groups {
 		w.print(g.Line(w.p, joins))
 	}

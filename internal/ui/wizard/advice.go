@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/sketch"
+	"github.com/eggo-k8s/eggo/internal/ui/installpreview"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -243,7 +243,7 @@ func (b *bundles) advice(e *frame.Env) ([]topic, int) {
 	}
 	m := x.Manifest
 	var tips []tip
-	for _, c := range sketch.Components(m) {
+	for _, c := range installpreview.Components(m) {
 		tips = append(tips, tip{label: c.Name, text: event.Clean(c.Version)})
 	}
 	type kind struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/sketch"
+	"github.com/eggo-k8s/eggo/internal/ui/installpreview"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -22,7 +22,7 @@ const (
 // sketchLines are the picture of the cluster and what is known of it.
 func (r *review) sketchLines(e *frame.Env, w int) []string {
 	p := r.p
-	in := sketch.Input{Draft: p.draft, Cluster: p.cluster, Plan: r.plan, Past: r.past,
+	in := installpreview.Input{Draft: p.draft, Cluster: p.cluster, Plan: r.plan, Past: r.past,
 		Planned: r.planOf == p.drafted() && !r.busy && r.fault == nil}
 	if p.joins() {
 		in.Member = func(m config.Machine) bool { return p.members[draft.MachineKey(m)] }
@@ -32,7 +32,7 @@ func (r *review) sketchLines(e *frame.Env, w int) []string {
 			in.Bundles = append(in.Bundles, x.Manifest)
 		}
 	}
-	s := sketch.Of(in, e.P)
+	s := installpreview.Of(in, e.P)
 	out := append(drawn(e, s, p.joins(), w), "")
 	wide := 0
 	for _, x := range s.Rows {
@@ -53,10 +53,10 @@ func (r *review) sketchLines(e *frame.Env, w int) []string {
 
 // drawn is the picture: boxes from left to right as a request goes, etcd of its own below the control planes. Where
 // there is no room for boxes, groups are lines.
-func drawn(e *frame.Env, s sketch.Sketch, joins bool, w int) []string {
+func drawn(e *frame.Env, s installpreview.Preview, joins bool, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
-	var across []sketch.Group
-	var etcd *sketch.Group
+	var across []installpreview.Group
+	var etcd *installpreview.Group
 	for i, x := range s.Groups {
 		if x.Role == bundle.Etcd {
 			etcd = &s.Groups[i]
@@ -113,7 +113,7 @@ func drawn(e *frame.Env, s sketch.Sketch, joins bool, w int) []string {
 }
 
 // inside are the lines in a group's box: its nodes, many in a row as a range, and what runs on them.
-func inside(e *frame.Env, x sketch.Group, w int) []string {
+func inside(e *frame.Env, x installpreview.Group, w int) []string {
 	t := e.Theme
 	names := wrapped(strings.Join(report.Ranges(x.Names), "  "), w)
 	if len(names) > namesMost {
@@ -131,7 +131,7 @@ func inside(e *frame.Env, x sketch.Group, w int) []string {
 }
 
 // listed are the groups as lines.
-func listed(e *frame.Env, s sketch.Sketch, joins bool, w int) []string {
+func listed(e *frame.Env, s installpreview.Preview, joins bool, w int) []string {
 	t := e.Theme
 	var out []string
 	for _, x := range s.Groups {

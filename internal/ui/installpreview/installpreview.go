@@ -1,7 +1,7 @@
-// Package sketch says what an install makes, before it begins: groups of nodes, versions, networks, bytes to send and
-// time. The screen draws it, the line interface prints it. It knows no terminal and reads nothing: all that it says
-// follows from its input.
-package sketch
+// Package installpreview says what an install makes, before it begins: groups of nodes, versions, networks, bytes to
+// send and time. The screen draws it, the line interface prints it. It knows no terminal and reads nothing: all that
+// it says follows from its input.
+package installpreview
 
 import (
 	"cmp"
@@ -31,8 +31,8 @@ type Input struct {
 	Member func(config.Machine) bool
 }
 
-// Sketch is what the cluster will be.
-type Sketch struct {
+// Preview is what the cluster will be.
+type Preview struct {
 	Groups  []Group // in the order of a request: load balancer, control planes, etcd of its own, workers
 	Stacked bool    // etcd runs on the control planes
 	Rows    []Row
@@ -66,9 +66,9 @@ func (g Group) Line(p *i18n.Printer, joins bool) string {
 }
 
 // Of makes the sketch.
-func Of(in Input, p *i18n.Printer) Sketch {
+func Of(in Input, p *i18n.Printer) Preview {
 	nodes := in.nodes()
-	s := Sketch{Stacked: stacked(nodes)}
+	s := Preview{Stacked: stacked(nodes)}
 	for _, role := range []bundle.Role{bundle.LoadBalancer, bundle.ControlPlane, bundle.Etcd, bundle.Worker} {
 		g := Group{Role: role, Runs: in.runs(role, s.Stacked)}
 		for _, n := range nodes {
