@@ -8,7 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/packages"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
@@ -76,7 +76,7 @@ func Back(env Env, with upgrade.Options) *engine.Plan {
 	if !begun.Committed {
 		b.Add(kubelets.Steps(append(needs, plan.ID(plan.PhaseControl, "ready", "")))...)
 	}
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		b.Barrier(plan.ID(plan.PhaseBootstrap, "proxy", n.Name), []string{plan.ID(plan.PhaseNodes, "turn", n.Name)})
 	}
 	b.Add(r.addons.Steps()...)
@@ -113,7 +113,7 @@ func (r *run) endBack(state *upgrade.State, begun upgrade.Begun) []*engine.Step 
 
 // lost are the nodes that a run continues without, besides those known: what a restored etcd says of them is history.
 func (r *run) lost(known []string) (names []string) {
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		if r.Skipped(n.Name) && !slices.Contains(known, n.Name) {
 			names = append(names, n.Name)
 		}
@@ -197,7 +197,7 @@ func (r *run) left(ctx context.Context, version string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		unwell := r.Skipped(n.Name) && !r.Unreachable(n) || slices.Contains(closed, n.Name)
 		if unwell && !slices.Contains(out, n.Name) {
 			out = append(out, n.Name)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -33,7 +33,7 @@ func joined(t *testing.T, s phasestest.Shape, endpoint string) *phasestest.Lab {
 	t.Helper()
 	l := deployed(t, s)
 	for _, n := range l.Cluster.Nodes {
-		if nodes.IsKubelet(n) {
+		if inventory.IsKubelet(n) {
 			put(t, l.Nodes[n.Name].Path("/etc/kubernetes/kubelet.conf"),
 				"clusters:\n- cluster:\n    server: https://"+endpoint+"\n")
 		}

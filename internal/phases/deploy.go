@@ -6,7 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
@@ -21,7 +21,7 @@ func Deploy(env Env) *engine.Plan { return newRun(env).install() }
 func (r *run) install() *engine.Plan {
 	o := r.options()
 	o.Skip = r.Skip
-	o.Hosts = append(o.Hosts, nodes.Hosts(&config.Cluster{Nodes: r.FormerMachines()})...)
+	o.Hosts = append(o.Hosts, inventory.Hosts(&config.Cluster{Nodes: r.FormerMachines()})...)
 	ph := r.deployPhases()
 	if r.moves() && r.all() {
 		ph = append(ph, plan.Phase{ID: plan.PhaseClean, Title: event.M("phase.former")})
@@ -40,7 +40,7 @@ func (r *run) install() *engine.Plan {
 // options are what a plan of the run is made for.
 func (r *run) options() plan.Options {
 	return plan.Options{
-		Hosts: nodes.Hosts(r.Cluster), Limit: r.Limit, Dry: r.Dry, Emit: r.Emit, Announced: r.changes.Of,
+		Hosts: inventory.Hosts(r.Cluster), Limit: r.Limit, Dry: r.Dry, Emit: r.Emit, Announced: r.changes.Of,
 		Skipped: r.Skipped, Slowness: r.Slowness,
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/packages"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -25,7 +25,7 @@ func CheckTarget(ctx context.Context, nd *node.Node, file string) error {
 }
 
 // DeployWith plans a deploy with more steps, which work on these nodes.
-func DeployWith(env Env, more func(*nodes.Nodes) []*engine.Step) *engine.Plan {
+func DeployWith(env Env, more func(*inventory.Nodes) []*engine.Step) *engine.Plan {
 	r := newRun(env)
 	b := plan.New(r.options(), r.deployPhases()...)
 	b.Add(more(r.Nodes)...)

@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/addons"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/packages"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -32,7 +32,7 @@ func (r *run) infrastructure(runtime func(config.Node) *engine.Step) []*engine.S
 		if n.Has(bundle.LoadBalancer) {
 			first = append(first, plan.ID(plan.PhaseInfra, "mask-nginx", n.Name))
 		}
-		seeded := nodes.IsKubelet(n) && r.runtimes.Runtime().Seeds()
+		seeded := inventory.IsKubelet(n) && r.runtimes.Runtime().Seeds()
 		if seeded {
 			first = append(first, plan.ID(plan.PhaseInfra, "runtime-files", n.Name))
 		}
@@ -57,7 +57,7 @@ func (r *run) infrastructure(runtime func(config.Node) *engine.Step) []*engine.S
 		for _, group := range plan.Groups(n) {
 			steps = append(steps, r.host.PlaceBinaries(n, group))
 		}
-		if nodes.IsKubelet(n) {
+		if inventory.IsKubelet(n) {
 			steps = append(steps, r.later(runtime(n)), r.runtimes.SendImages(n), r.later(r.runtimes.LoadImages(n)))
 		}
 	}
@@ -80,7 +80,7 @@ func (r *run) infrastructure(runtime func(config.Node) *engine.Step) []*engine.S
 // claim takes the directories whose content will be ours, and makes those that hold files of ours beside a package's.
 func (r *run) claim(n config.Node) *engine.Step {
 	var dirs []string
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		dirs = r.runtimes.Runtime().Dirs()
 	}
 	return r.host.Claim(n, r.ownTrees(n), dirs)
@@ -89,7 +89,7 @@ func (r *run) claim(n config.Node) *engine.Step {
 // ownTrees are the directories whose whole content is ours or our daemons' on a node.
 func (r *run) ownTrees(n config.Node) []node.Tree {
 	out := r.driver.Trees(n)
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		out = append(out, node.Tree{Path: r.CNIDir(), Mode: 0o755}, node.Tree{Path: layout.CNIConfDir, Mode: 0o755},
 			node.Tree{Path: "/var/lib/cni", Mode: 0o755},
 			node.Tree{Path: "/run/flannel", Mode: 0o755}, node.Tree{Path: "/usr/libexec/kubernetes", Mode: 0o755},

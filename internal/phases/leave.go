@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/phases/remove"
@@ -33,7 +33,7 @@ func DeleteLost(env Env, l Leaving) *engine.Plan {
 	r.Removing = l.Nodes
 	rm := remove.New(r.Clients, l)
 	o := r.options()
-	o.Skip, o.Hosts = r.Skip, append(o.Hosts, nodes.Hosts(&config.Cluster{Nodes: l.Nodes})...)
+	o.Skip, o.Hosts = r.Skip, append(o.Hosts, inventory.Hosts(&config.Cluster{Nodes: l.Nodes})...)
 	b := plan.New(o, plan.Phase{ID: plan.PhasePreflight, Open: true},
 		plan.Phase{ID: plan.PhaseDrain, After: rm.Drained}, plan.Phase{ID: plan.PhaseLeave},
 		plan.Phase{ID: plan.PhaseClean})
@@ -72,9 +72,9 @@ func (r *run) removal(l Leaving) *engine.Plan {
 	r.Removing, r.movesDNS = l.Nodes, true // a change of CoreDNS that was interrupted is completed
 	rm := remove.New(r.Clients, l)
 	o := r.options()
-	o.Skip, o.Hosts = r.Skip, append(o.Hosts, nodes.Hosts(&config.Cluster{Nodes: l.Nodes})...)
+	o.Skip, o.Hosts = r.Skip, append(o.Hosts, inventory.Hosts(&config.Cluster{Nodes: l.Nodes})...)
 	hooks := r.hooks.Steps(l.Nodes, plan.PhaseDrain, false)
-	drains := len(hooks) > 0 || slices.ContainsFunc(l.Nodes, nodes.IsKubelet)
+	drains := len(hooks) > 0 || slices.ContainsFunc(l.Nodes, inventory.IsKubelet)
 	b := plan.New(o, r.deletePhases(rm, drains)...)
 	empty := slices.Concat(hooks, rm.Drain(append(plan.Checked(), barrier(b, "hooks.before", hooks)...)))
 	drained := barrier(b, "drain.done", empty)
@@ -149,7 +149,7 @@ func (r *run) leave(rm *remove.Removal, others string) (steps, scripts []*engine
 	var gone []string
 	for _, n := range l.Nodes {
 		needs := append([]string{ready}, left[n.Name]...)
-		if nodes.IsKubelet(n) {
+		if inventory.IsKubelet(n) {
 			needs = append(needs, plan.ID(plan.PhaseDrain, "node", n.Name))
 		}
 		own, around := r.goes(rm, cl, n, append(needs, others))
@@ -170,7 +170,7 @@ func (r *run) leaveEtcd(gone []config.Node, saved, needs []string) (steps []*eng
 			continue
 		}
 		own := slices.Concat([]string{last}, saved, needs)
-		if nodes.IsKubelet(n) {
+		if inventory.IsKubelet(n) {
 			own = append(own, plan.ID(plan.PhaseDrain, "node", n.Name))
 		}
 		s := r.etcd.Leave(n, own)
@@ -183,7 +183,7 @@ func (r *run) leaveEtcd(gone []config.Node, saved, needs []string) (steps []*eng
 func (r *run) goes(rm *remove.Removal, cl *cleanup.Cleanup, n config.Node, needs []string) (own,
 	scripts []*engine.Step) {
 	own, scripts = r.cleanAround(cl, n, cleanup.Options{Needs: needs, Leaving: true})
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		own = append(own, rm.Object(n, []string{own[len(own)-1].ID}))
 	}
 	return own, scripts

@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
@@ -42,7 +42,7 @@ func Preflight(env Env) (p *engine.Plan, machines func() []Machine) {
 		r.turns, r.movesDNS = &upgrade.Options{}, true
 	}
 	o := r.options()
-	o.Hosts = append(o.Hosts, nodes.Hosts(&config.Cluster{Nodes: r.FormerMachines()})...)
+	o.Hosts = append(o.Hosts, inventory.Hosts(&config.Cluster{Nodes: r.FormerMachines()})...)
 	b := plan.New(o, plan.Phase{ID: plan.PhasePreflight, Open: true})
 	r.lookAtFormer(b)
 	b.Add(preflight.Steps(r.Nodes, r.Sources(), preflight.Accept(r.Env, r.checkDeploy),

@@ -11,8 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -22,7 +22,7 @@ import (
 const beardFile = "/etc/kubernetes/beard"
 
 // beard would be a function in the package of its phase: the first place.
-func beard(r *nodes.Nodes, n config.Node) *engine.Step {
+func beard(r *inventory.Nodes, n config.Node) *engine.Step {
 	s := plan.Step(plan.PhaseInfra, "beard", n.Name, []string{plan.ID(plan.PhaseInfra, "claim", n.Name)})
 	want := []node.File{layout.PlainFile(beardFile, []byte("long\n"))}
 	s.Check = r.Ask(n.Name, func(ctx context.Context, nd *node.Node) (bool, error) { return nd.Same(ctx, want) })
@@ -39,7 +39,7 @@ func TestAStepIsAFunctionAndItsTitle(t *testing.T) {
 	long(t)
 	t.Parallel()
 	with := func(e phases.Env) *engine.Plan {
-		return phases.DeployWith(e, func(r *nodes.Nodes) (out []*engine.Step) {
+		return phases.DeployWith(e, func(r *inventory.Nodes) (out []*engine.Step) {
 			for _, n := range e.Cluster.Nodes {
 				out = append(out, beard(r, n))
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
@@ -26,7 +26,7 @@ func (r *run) moves() bool { return r.Former().Any() }
 
 // all says whether the run brings every node to the endpoint. Within a limit that has others what they use stays.
 func (r *run) all() bool {
-	return len(r.Limit) == 0 || !slices.ContainsFunc(nodes.Kubelets(r.Cluster), func(n config.Node) bool {
+	return len(r.Limit) == 0 || !slices.ContainsFunc(inventory.Kubelets(r.Cluster), func(n config.Node) bool {
 		return !slices.Contains(r.Limit, n.Name)
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/runtimes"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
@@ -37,7 +37,7 @@ func TestImagesOfBothVersionsAreKept(t *testing.T) {
 	t.Parallel()
 	l := deployed(t, workers(1))
 	e := l.Env(quick(&book{}).Emit)
-	ns := nodes.New(&e, facts.Places{})
+	ns := inventory.New(&e, facts.Places{})
 	ns.SetNode("w1", node.New(l.Nodes["w1"], e.Emit))
 	r := &runtimes.Runtimes{Payload: &payload.Payload{Nodes: ns}}
 	store := l.Nodes["w1"].Path("/var/lib/containerd")

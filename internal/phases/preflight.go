@@ -14,8 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/component/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/runtimes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
@@ -67,7 +67,7 @@ func (r *run) checked(asked []config.Node) *preflight.Input {
 			return paths
 		},
 		Runtimes: func(n config.Node) []string {
-			if !nodes.IsKubelet(n) || r.Equipped(n) {
+			if !inventory.IsKubelet(n) || r.Equipped(n) {
 				return nil
 			}
 			return rt.Paths(n)

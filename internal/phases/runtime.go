@@ -6,7 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/runtimes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
@@ -82,7 +82,7 @@ func (r *run) changeRuntimes(b *plan.Builder) {
 		b.Add(s)
 	}
 	b.Gate(func(phase, host string) []string {
-		if phase != plan.PhaseBootstrap || host == "" || !nodes.IsKubelet(r.named(host)) {
+		if phase != plan.PhaseBootstrap || host == "" || !inventory.IsKubelet(r.named(host)) {
 			return nil
 		}
 		return []string{plan.ID(plan.PhaseNodes, "turn", host)}
@@ -97,7 +97,7 @@ func (r *run) changing(ctx context.Context) *preflight.Changing {
 	}
 	c := &preflight.Changing{Batch: r.turns.Batch}
 	changes := func(n config.Node) bool { return len(r.runtimes.Others(n)) > 0 }
-	if slices.ContainsFunc(nodes.Kubelets(r.Cluster), changes) {
+	if slices.ContainsFunc(inventory.Kubelets(r.Cluster), changes) {
 		c.Objects, c.Fault = r.objects(ctx)
 	}
 	return c

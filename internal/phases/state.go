@@ -15,8 +15,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/rolling"
 	penv "github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/host"
@@ -30,7 +30,7 @@ import (
 type run struct {
 	// Every area works with these, and has no other way to a node, a certificate or an API server.
 	*Env
-	*nodes.Nodes     // connections, facts, staged bundles, why a node could not be inspected, who is skipped
+	*inventory.Nodes // connections, facts, staged bundles, why a node could not be inspected, who is skipped
 	*payload.Payload // what nodes get of their bundles; nothing is kept
 	*certs.Certs     // CAs and certificates, read or made once
 	*clients.Clients // the API client, and which control plane answered last
@@ -64,7 +64,7 @@ func newRun(env Env) *run {
 	e := &env
 	turns, c := rolling.New(), certs.New(e)
 	at := binary.Paths()
-	n := nodes.New(e, facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig,
+	n := inventory.New(e, facts.Places{CA: at.CA, EtcdCA: at.EtcdCA, Kubeconfig: at.Kubeconfig,
 		Theirs: at.Theirs, Kubelet: at.Kubelet, Manifests: at.Manifests, Aside: at.Aside,
 		Markers: layout.RuntimeMarkers(), Unit: binary.Units(driver.Kubelet)[0],
 		Space: []string{at.EtcdData}})
@@ -97,7 +97,7 @@ func executed(cluster *config.Cluster, n config.Node) []string {
 	if cluster.ByKubeadm() {
 		out = kubeadm.Executes(n)
 	}
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		out = append(out, runtimes.Executes(cluster)...)
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -75,7 +75,7 @@ func (r *run) inherits(do string) string {
 // owns is a script that does something when a node that was imported without a kubelet does not record yet that the
 // kubeconfig which its kubelet will write is ours: the directory is of others, and a cleanup removes by record.
 func (r *run) owns(n config.Node, do string) string {
-	if r.Equipped(n) || !nodes.IsKubelet(n) {
+	if r.Equipped(n) || !inventory.IsKubelet(n) {
 		return ""
 	}
 	return "awk -F'\\t' -v p=" + shell.Quote(r.driver.Paths().Kubeconfig) +
@@ -114,7 +114,7 @@ func (r *run) kubeletsFirst(b *plan.Builder) {
 		return
 	}
 	var ids []string
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		needs := []string{plan.ID(plan.PhaseInfra, "take-over", n.Name), plan.ID(plan.PhaseInfra, "system", n.Name)}
 		for _, group := range plan.Groups(n) {
 			needs = append(needs, plan.Programs(n, group))

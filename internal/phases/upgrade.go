@@ -13,7 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
@@ -132,7 +132,7 @@ func (h *hop) plan(first bool) *engine.Plan {
 	}
 	settled := b.Barrier("upgrade.control-plane", append(b.IDs(turns, ""), b.IDs(plan.PhaseControl, "")...))
 	b.Add(h.touching(h.nodes(settled), h.commits())...)
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		b.Barrier(plan.ID(plan.PhaseBootstrap, "proxy", n.Name), []string{plan.ID(plan.PhaseNodes, "turn", n.Name)})
 	}
 	published := h.publish()
@@ -330,7 +330,7 @@ func (h *hop) ready(ctx context.Context) error {
 // an API server.
 func (h *hop) back(n config.Node) []upgrade.Part {
 	if !h.patch() {
-		for _, k := range nodes.Kubelets(h.to.Cluster) { // as they were when the run began: their turns come later
+		for _, k := range inventory.Kubelets(h.to.Cluster) { // as they were when the run began: their turns come later
 			if f := h.to.Fact(k.Name); f != nil && bundle.Minor(f.Kubelet) >= bundle.Minor(h.Version) {
 				return nil
 			}

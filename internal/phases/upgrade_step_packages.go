@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/balancer"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/packages"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
@@ -57,7 +57,7 @@ func (h *hop) started(n config.Node) []*engine.Step {
 		from = h.to
 	}
 	var out []*engine.Step
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		out = append(out, from.runtimes.Start(n))
 	}
 	if n.Has(bundle.LoadBalancer) {
@@ -92,7 +92,7 @@ func (r *run) packageMoves(move func(config.Node) *engine.Step) *upgrade.Moves {
 // packaged are the units of a node whose programs come from packages.
 func (r *run) packaged(n config.Node) []string {
 	var out []string
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		out = append(out, r.runtimes.Runtime().Units()...)
 	}
 	if n.Has(bundle.LoadBalancer) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
@@ -48,7 +48,7 @@ func (r *run) unserved() bool {
 // publish are the steps that publish what the driver has for all nodes, when they have had their turns: in the hop's
 // version a pod starts only on a node that has the image.
 func (h *hop) publish() []*engine.Step {
-	needs := plan.IDs(plan.PhaseBootstrap, "proxy", nodes.Kubelets(h.to.Cluster))
+	needs := plan.IDs(plan.PhaseBootstrap, "proxy", inventory.Kubelets(h.to.Cluster))
 	steps := h.to.driver.Publish(needs)
 	for _, s := range steps {
 		s.ID = plan.PhaseAddons + strings.TrimPrefix(s.ID, plan.PhaseControl)
@@ -63,7 +63,7 @@ func (h *hop) pins() []*engine.Step {
 		return nil
 	}
 	var steps []*engine.Step
-	for _, n := range nodes.Kubelets(h.to.Cluster) {
+	for _, n := range inventory.Kubelets(h.to.Cluster) {
 		steps = append(steps, h.to.runtimes.Pin(n, func() []string {
 			var out []string
 			for _, r := range []*run{h.was, h.to} {
@@ -86,7 +86,7 @@ func (r *run) unpin(needs []string) []*engine.Step {
 		return nil
 	}
 	var steps []*engine.Step
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		steps = append(steps, r.runtimes.Unpin(n, needs))
 	}
 	return steps

@@ -12,14 +12,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 	"github.com/google/go-cmp/cmp"
 )
 
 // payloadOfTwo is what a control plane and a worker get of a bundle.
 func payloadOfTwo() *Payload {
-	r := &Payload{Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{Name: "mine", NetworkPlugin: "flannel",
+	r := &Payload{Nodes: inventory.New(&env.Env{Cluster: &config.Cluster{Name: "mine", NetworkPlugin: "flannel",
 		Nodes: []config.Node{nodestest.Master(), nodestest.Worker()}, Packages: map[bundle.Role][]config.Package{}}},
 		facts.Places{})}
 	r.Executed = func(config.Node) []string { return []string{"etcd", "kube-apiserver", "kubelet"} }

@@ -12,13 +12,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 )
 
 // Payload is what nodes get of their bundles.
 type Payload struct {
-	*nodes.Nodes
+	*inventory.Nodes
 	// Executed are the names of the binaries that services of ours on a node execute.
 	Executed func(config.Node) []string
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade/objects"
 )
 
@@ -26,7 +26,7 @@ func (in *Input) others(f *facts.Facts) []string {
 // changes says whether the node is changed to the container runtime of deploy.yaml in this run.
 func (in *Input) changes(n config.Node) bool {
 	f := in.Fact(n.Name)
-	return in.Change != nil && f != nil && f.Cluster == in.Cluster.Name && nodes.IsKubelet(n) && in.limited(n) &&
+	return in.Change != nil && f != nil && f.Cluster == in.Cluster.Name && inventory.IsKubelet(n) && in.limited(n) &&
 		len(in.others(f)) > 0
 }
 

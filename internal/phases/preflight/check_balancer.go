@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -66,7 +66,7 @@ func (in *Input) former(b env.Balancer) event.Finding {
 
 // reachesAll says whether the run's limit has every node that uses the API's endpoint.
 func (in *Input) reachesAll() bool {
-	return len(in.Limit) == 0 || !slices.ContainsFunc(nodes.Kubelets(in.Cluster), func(n config.Node) bool {
+	return len(in.Limit) == 0 || !slices.ContainsFunc(inventory.Kubelets(in.Cluster), func(n config.Node) bool {
 		return !slices.Contains(in.Limit, n.Name)
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -25,7 +25,7 @@ func checkForeignCluster() Check {
 				add(Finding(event.Error, n.Name, "preflight.foreign-cluster", "services",
 					strings.Join(f.Active, ", ")))
 			}
-			if len(f.Runtimes) > 0 && nodes.IsKubelet(n) {
+			if len(f.Runtimes) > 0 && inventory.IsKubelet(n) {
 				add(Finding(event.Error, n.Name, "preflight.foreign-runtime", "runtime",
 					strings.Join(f.Runtimes, ", ")))
 			}
@@ -54,7 +54,7 @@ func ports(in *Input, n config.Node) []int {
 	if n.Has(bundle.LoadBalancer) {
 		p = append(p, in.Cluster.LBPort)
 	}
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		p = append(p, 10248, 10249, 10250, 10256)
 	}
 	return p

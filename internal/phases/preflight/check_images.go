@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -18,7 +18,7 @@ func checkImages() Check {
 			m := s.Manifest()
 			n := config.Node{Roles: s.Roles}
 			needed := in.Needed(n, m)
-			if nodes.IsKubelet(n) {
+			if inventory.IsKubelet(n) {
 				needed = append(needed, in.PauseImage(m))
 				if !in.Cluster.DNS.IsBinary() {
 					needed = append(needed, in.DNSImage(m))

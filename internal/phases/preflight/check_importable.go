@@ -6,7 +6,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -21,7 +21,7 @@ func checkImportable() Check {
 				return append(one(event.Warning, n, "preflight.import-no-kubelet"),
 					authorityFindings(in, n, f, false)...)
 			}
-			if nodes.IsKubelet(n) && !slices.Contains(f.Active, "kubelet") {
+			if inventory.IsKubelet(n) && !slices.Contains(f.Active, "kubelet") {
 				return one(event.Error, n, "preflight.import-idle")
 			}
 			return authorityFindings(in, n, f, false)

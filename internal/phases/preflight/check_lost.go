@@ -8,7 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -62,7 +62,7 @@ func (in *Input) saved() iter.Seq2[config.Node, *config.Node] {
 func lostRoles(was, is config.Node) []string {
 	var out []string
 	for _, role := range was.Roles {
-		gone := role == bundle.ControlPlane || role == bundle.Etcd || role == bundle.Worker && !nodes.IsKubelet(is)
+		gone := role == bundle.ControlPlane || role == bundle.Etcd || role == bundle.Worker && !inventory.IsKubelet(is)
 		if gone && !is.Has(role) {
 			out = append(out, string(role))
 		}

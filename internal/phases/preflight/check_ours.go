@@ -5,7 +5,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -27,7 +27,7 @@ func checkOurs() Check {
 				out = append(out, Finding(event.Error, n.Name, "preflight.renamed", "was", event.Clean(f.NodeName)))
 			}
 			turns := in.Change != nil && f.Joined && !in.Undo
-			if others := in.others(f); len(others) > 0 && nodes.IsKubelet(n) && !turns {
+			if others := in.others(f); len(others) > 0 && inventory.IsKubelet(n) && !turns {
 				out = append(out, Finding(event.Error, n.Name, "preflight.runtime-change", "is",
 					strings.Join(others, ", "), "want", in.Runtime))
 			}

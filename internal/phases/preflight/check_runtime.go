@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -25,7 +25,7 @@ func checkRuntime() Check {
 						"arch", m.Arch)...)
 				}
 			}
-			for _, n := range nodes.Kubelets(in.Cluster) {
+			for _, n := range inventory.Kubelets(in.Cluster) {
 				if b := in.BundleOf(n); n.Arch != m.Arch || b != nil && b.Manifest() != m { // another bundle's machine
 					continue
 				}

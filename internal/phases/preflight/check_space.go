@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -75,7 +75,7 @@ func addImage(in *Input, need map[string]int64, im bundle.Image) {
 // newImages are those of the bundle that a node of ours does not have: neither of the bundle that it is of now, nor by
 // what its kubelet says.
 func (in *Input) newImages(n config.Node, m *bundle.Manifest) []bundle.Image {
-	if !nodes.IsKubelet(n) || !in.limited(n) {
+	if !inventory.IsKubelet(n) || !in.limited(n) {
 		return nil
 	}
 	has := map[string]bool{}

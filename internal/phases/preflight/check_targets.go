@@ -6,7 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -21,7 +21,7 @@ func checkTargets() Check {
 			}
 			list := slices.DeleteFunc(in.Members(n, in.BundleFor(n, f).Manifest()),
 				func(p payload.Placed) bool { return payload.PlaceFault(p) != nil }) // told already
-			if nodes.IsKubelet(n) {
+			if inventory.IsKubelet(n) {
 				list = append(list, in.PluginPlace())
 			}
 			faults, err := in.TargetFaults(ctx, in.Nodes.Node(n.Name), list)

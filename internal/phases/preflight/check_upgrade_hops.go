@@ -8,7 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -73,7 +73,7 @@ func (in *Input) at(h Hop) *Input {
 	c.Source = h.Source
 	e.Cluster = &c
 	then := *in
-	then.Payload = &payload.Payload{Nodes: nodes.New(&e, facts.Places{}), Executed: in.Executed}
+	then.Payload = &payload.Payload{Nodes: inventory.New(&e, facts.Places{}), Executed: in.Executed}
 	for _, n := range c.Nodes {
 		then.SetFact(n.Name, in.Fact(n.Name))
 	}

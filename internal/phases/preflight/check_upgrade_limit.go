@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -18,7 +18,7 @@ func checkUpgradeLimit() Check {
 	return Check{
 		Name: "upgrade-limit", Codes: []string{"upgrade.limit"},
 		Cluster: func(ctx context.Context, in *Input) []event.Finding {
-			if !slices.ContainsFunc(nodes.Kubelets(in.Cluster), func(n config.Node) bool {
+			if !slices.ContainsFunc(inventory.Kubelets(in.Cluster), func(n config.Node) bool {
 				f := in.Fact(n.Name)
 				return in.limited(n) && f != nil && f.Kubelet != in.Upgrade.To
 			}) {

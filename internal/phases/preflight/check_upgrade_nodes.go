@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade/objects"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -23,7 +23,7 @@ func checkUpgradeNodes() Check {
 				return nil
 			}
 			var out []event.Finding
-			for _, n := range nodes.Kubelets(in.Cluster) {
+			for _, n := range inventory.Kubelets(in.Cluster) {
 				sev := in.ill()
 				if !in.limited(n) && !n.Has(bundle.ControlPlane) || in.begun(n) {
 					sev = event.Warning

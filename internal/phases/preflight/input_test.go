@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/host"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -38,7 +38,7 @@ func starts(role bundle.Role) []string {
 // newInput is that of a control plane and a worker that nobody has inspected, and a bundle.
 func newInput() *Input {
 	p := &payload.Payload{
-		Nodes: nodes.New(&env.Env{Cluster: &config.Cluster{Name: "mine", Nodes: []config.Node{master, worker},
+		Nodes: inventory.New(&env.Env{Cluster: &config.Cluster{Name: "mine", Nodes: []config.Node{master, worker},
 			NetworkPlugin: "flannel", Packages: map[bundle.Role][]config.Package{}}, Now: time.Now}, facts.Places{}),
 		Executed: func(config.Node) []string { return []string{"kubelet", "kube-apiserver", "etcd"} },
 	}

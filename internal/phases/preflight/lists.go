@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 )
 
 // The lists say what is checked ahead of which work. What is found is told in their order.
@@ -103,4 +103,4 @@ func Restore() []Check {
 }
 
 // kubelets are the nodes with a kubelet.
-func kubelets(_ *Input, n config.Node) bool { return nodes.IsKubelet(n) }
+func kubelets(_ *Input, n config.Node) bool { return inventory.IsKubelet(n) }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -15,7 +15,7 @@ import (
 // Steps inspect everything at once and change nothing; every later step needs their result. What cannot be inspected
 // does not stop the rest: check reports everything that is wrong in one go. The result waits for the steps of more.
 func Steps(
-	r *nodes.Nodes, sources []config.BundleSource, check func(context.Context) error, more ...string,
+	r *inventory.Nodes, sources []config.BundleSource, check func(context.Context) error, more ...string,
 ) []*engine.Step {
 	var steps []*engine.Step
 	for _, b := range sources {
@@ -38,14 +38,14 @@ func Steps(
 }
 
 // Inspect connects to a node and gathers its facts.
-func Inspect(r *nodes.Nodes, n config.Node) *engine.Step {
+func Inspect(r *inventory.Nodes, n config.Node) *engine.Step {
 	s := LookOnce(r, n)
 	s.Retry = engine.Retry{Tries: 3, Delay: 2 * time.Second, MaxDelay: 10 * time.Second}
 	return s
 }
 
 // LookOnce does the same for a node that may be gone.
-func LookOnce(r *nodes.Nodes, n config.Node) *engine.Step {
+func LookOnce(r *inventory.Nodes, n config.Node) *engine.Step {
 	s := plan.Step(plan.PhasePreflight, "facts", n.Name, nil)
 	s.Optional = true
 	s.Verify = func(ctx context.Context) error { return r.KeepFault(n.Name, r.Inspect(ctx, n)) }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -19,7 +19,7 @@ import (
 func (r *Removal) Drain(needs []string) []*engine.Step {
 	var steps []*engine.Step
 	for _, n := range r.Leaving.Nodes {
-		if !nodes.IsKubelet(n) {
+		if !inventory.IsKubelet(n) {
 			continue
 		}
 		s := plan.Step(plan.PhaseDrain, "node", n.Name, needs)
@@ -38,7 +38,7 @@ func (r *Removal) Drained(ctx context.Context, how event.Outcome) error {
 		return nil
 	}
 	for _, n := range r.Leaving.Nodes {
-		if !nodes.IsKubelet(n) {
+		if !inventory.IsKubelet(n) {
 			continue
 		}
 		step := engine.WithStep(ctx, plan.ID(plan.PhaseDrain, "node", n.Name))

@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade/drain"
@@ -103,7 +103,7 @@ func (r *Removal) deleteObject(ctx context.Context, n config.Node) error {
 // again waits for it. Those of other nodes were evicted, and what is left of them the garbage collector takes.
 func (r *Removal) podsGone(ctx context.Context) error {
 	for _, n := range r.Leaving.Nodes {
-		if !nodes.IsKubelet(n) || !r.Unreachable(n) {
+		if !inventory.IsKubelet(n) || !r.Unreachable(n) {
 			continue
 		}
 		list, err := r.API().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})

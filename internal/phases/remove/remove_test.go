@@ -28,8 +28,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -128,7 +128,7 @@ func removal(t *testing.T, a *api, workers ...string) (*Removal, *[]event.Event)
 	e := &env.Env{Cluster: &config.Cluster{Nodes: []config.Node{{Name: "m1",
 		Roles: []bundle.Role{bundle.ControlPlane}}}},
 		Emit: func(ev event.Event) error { seen = append(seen, ev); return nil }}
-	n, c := nodes.New(e, facts.Places{}), certs.New(e)
+	n, c := inventory.New(e, facts.Places{}), certs.New(e)
 	n.SetNode("m1", node.New(host{to: srv.Listener.Addr()}, nil))
 	key, err := x509.MarshalPKCS8PrivateKey(srv.TLS.Certificates[0].PrivateKey)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/component/etcd"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -158,7 +158,7 @@ func (r *Gatherer) askCluster(ctx context.Context, s *Status) {
 	}
 	for i, n := range r.Cluster.Nodes {
 		st := &s.Nodes[i]
-		if !nodes.IsKubelet(n) || st.bare {
+		if !inventory.IsKubelet(n) || st.bare {
 			continue
 		}
 		at := slices.IndexFunc(list.Items, func(o corev1.Node) bool { return o.Name == n.Name })
@@ -185,7 +185,7 @@ func (r *Gatherer) askCluster(ctx context.Context, s *Status) {
 	}
 	var versions []string
 	for _, o := range list.Items {
-		if !slices.ContainsFunc(nodes.Kubelets(r.Cluster), func(n config.Node) bool { return n.Name == o.Name }) {
+		if !slices.ContainsFunc(inventory.Kubelets(r.Cluster), func(n config.Node) bool { return n.Name == o.Name }) {
 			s.Drift = append(s.Drift, event.M("drift.stranger", "node", event.Clean(o.Name)))
 		}
 		if v := event.Clean(o.Status.NodeInfo.KubeletVersion); v != "" && !slices.Contains(versions, v) {

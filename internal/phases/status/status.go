@@ -19,7 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/component/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/systemd"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/runtimes"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
@@ -155,7 +155,7 @@ func (r *Gatherer) script(n config.Node) string {
 	if n.Has(bundle.LoadBalancer) {
 		units = append(units, balancer.Unit)
 	}
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		units = append(units, r.Runtime.Units()...)
 	}
 	script := r.Driver.StatusScript(n) + node.Edited + versionsScript +

@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade/drain"
@@ -86,7 +86,7 @@ func (k *Kubelets) Steps(needs []string) []*engine.Step {
 	for _, inside := range []bool{true, false} {
 		row := needs
 		var workers []config.Node
-		for _, n := range nodes.Kubelets(k.Cluster) {
+		for _, n := range inventory.Kubelets(k.Cluster) {
 			switch {
 			case limited(n) != inside:
 			case n.Has(bundle.ControlPlane):

@@ -8,7 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -96,7 +96,7 @@ func (k *Kubelets) balancerSteps(needs []string, among func(config.Node) bool) [
 	}
 	var steps []*engine.Step
 	for _, n := range k.Cluster.With(bundle.LoadBalancer) {
-		if nodes.IsKubelet(n) || !among(n) {
+		if inventory.IsKubelet(n) || !among(n) {
 			continue
 		}
 		s := plan.Step(plan.PhaseNodes, "packages", n.Name, needs)

@@ -17,8 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -43,7 +43,7 @@ func New(p *payload.Payload, c *clients.Clients, d driver.Driver) *Addons {
 // Steps applies the network plugin, CoreDNS and what deploy.yaml lists. The network waits for every node's kube-proxy:
 // a plugin that starts before the kubernetes Service can be reached gives up and sits out a back-off of half a minute.
 func (r *Addons) Steps() []*engine.Step {
-	needs := plan.IDs(plan.PhaseBootstrap, "proxy", nodes.Kubelets(r.Cluster))
+	needs := plan.IDs(plan.PhaseBootstrap, "proxy", inventory.Kubelets(r.Cluster))
 	manifests := plan.Step(plan.PhaseAddons, "manifests", "", needs)
 	manifests.Retry = engine.Retry{Tries: 10, Delay: time.Second, MaxDelay: 5 * time.Second}
 	manifests.Check = func(ctx context.Context) (bool, error) {
@@ -71,7 +71,7 @@ func (r *Addons) Steps() []*engine.Step {
 	// CoreDNS waits for the network: pods that a node starts before its network has a lease sit out a back-off.
 	var networks []*engine.Step
 	if r.Cluster.NetworkPlugin == "flannel" {
-		for _, n := range nodes.Kubelets(r.Cluster) {
+		for _, n := range inventory.Kubelets(r.Cluster) {
 			s := plan.Step(plan.PhaseAddons, "network", n.Name, []string{manifests.ID})
 			s.Verify = r.On(n.Name, r.podRoutes)
 			s.Retry, s.Timeout = wait.Patience(), 30*time.Second

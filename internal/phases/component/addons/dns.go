@@ -8,7 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -85,7 +85,7 @@ func (r *Addons) anyNameserver() bool {
 	if len(r.Cluster.Eggo.DNSUpstreams) > 0 {
 		return true
 	}
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		if !r.Skipped(n.Name) && !r.Fact(n.Name).Nameserver {
 			return false
 		}

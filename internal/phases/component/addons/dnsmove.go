@@ -16,8 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -41,7 +41,7 @@ func (r *Addons) moveDNS(was string, needs []string) []*engine.Step {
 	dns.Check, dns.Apply = r.switched, r.switchDNS
 	steps = append(steps, dns)
 	var proven []string
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		s := plan.Step(plan.PhaseAddons, "dns-through", n.Name, []string{dns.ID})
 		s.Verify = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
 			if r.Skipped(n.Name) {

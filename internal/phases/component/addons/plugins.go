@@ -11,7 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -91,7 +91,7 @@ func setCalicoSkip(o *unstructured.Unstructured, plugins []string) bool {
 func (r *Addons) ownPlugins() []string {
 	var out []string
 	first := true
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		b := r.BundleOf(n)
 		if b == nil {
 			continue

@@ -20,7 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -66,7 +66,7 @@ func asideRun(changes ...func(context.Context, string) error) *Balancer {
 		Nodes: []config.Node{cp("m1", "192.0.2.11"), cp("m2", "192.0.2.12")}}
 	emit := func(event.Event) error { return nil }
 	e := &env.Env{Cluster: c, Now: time.Now, Emit: emit}
-	r := New(&clients.Clients{Env: e, Nodes: nodes.New(e, facts.Places{}), Certs: certs.New(e)})
+	r := New(&clients.Clients{Env: e, Nodes: inventory.New(e, facts.Places{}), Certs: certs.New(e)})
 	r.ready = func(context.Context, *node.Node, config.Node) error { return nil }
 	for i, change := range changes {
 		n := cp(fmt.Sprint("lb", i+1), "192.0.2.41")

@@ -16,7 +16,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -103,7 +103,7 @@ func (r *Certs) EnsurePKI(ctx context.Context) error {
 	spec.ExtraDNS, spec.ExtraIPs = slices.Concat(spec.ExtraDNS, names), slices.Concat(spec.ExtraIPs, ips)
 	for _, n := range c.Nodes {
 		spec.Machines = append(spec.Machines, pki.Machine{Name: n.Name, IP: n.IP,
-			ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: nodes.IsKubelet(n)})
+			ControlPlane: n.Has(bundle.ControlPlane), Etcd: n.Has(bundle.Etcd), Kubelet: inventory.IsKubelet(n)})
 	}
 	dir := filepath.Join(r.StateDir, "pki")
 	var adopted []string

@@ -23,14 +23,14 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/component/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 )
 
 // Clients reach the API servers and etcd through the nodes.
 type Clients struct {
 	*env.Env
-	*nodes.Nodes
+	*inventory.Nodes
 	*certs.Certs
 	mu      sync.Mutex
 	kube    *API

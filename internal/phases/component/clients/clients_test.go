@@ -17,7 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -43,7 +43,7 @@ func (h host) Dial(_ context.Context, _, addr string) (net.Conn, error) {
 // three are the clients of three control planes; down says who does not answer, asked whom somebody tried to reach.
 func three() (r *Clients, down map[string]*bool, asked *[]string) {
 	e := &env.Env{Cluster: &config.Cluster{}}
-	n := nodes.New(e, facts.Places{})
+	n := inventory.New(e, facts.Places{})
 	r = &Clients{Env: e, Nodes: n, Certs: certs.New(e)}
 	down, asked = map[string]*bool{}, &[]string{}
 	at := netip.MustParseAddr("192.0.2.10")

@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -49,7 +49,7 @@ func one(t *testing.T) (*ControlPlane, *machine) {
 		t.Fatal(ps)
 	}
 	e := &env.Env{StateDir: t.TempDir(), Now: time.Now, Emit: func(event.Event) error { return nil }, Cluster: c}
-	n, m := nodes.New(e, facts.Places{}), &machine{}
+	n, m := inventory.New(e, facts.Places{}), &machine{}
 	n.SetNode("m1", node.New(m, e.Emit))
 	return &ControlPlane{Clients: &clients.Clients{Env: e, Nodes: n, Certs: certs.New(e)}, Driver: paths{}}, m
 }

@@ -27,8 +27,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -100,7 +100,7 @@ func newFake(t *testing.T, names string, absent ...string) *fake {
 		f.env.Cluster.Nodes = append(f.env.Cluster.Nodes, config.Node{Name: name, IP: at,
 			Roles: []bundle.Role{bundle.Etcd, bundle.ControlPlane}})
 	}
-	n, c := nodes.New(f.env, facts.Places{}), certs.New(f.env)
+	n, c := inventory.New(f.env, facts.Places{}), certs.New(f.env)
 	cl := &clients.Clients{Env: f.env, Nodes: n, Certs: c}
 	f.Etcd = etcd.New(cl, &payload.Payload{Nodes: n}, rolling.New(), f)
 	if err := c.EnsurePKI(t.Context()); err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -304,7 +304,7 @@ func (r *Restore) ComeBack(apiReady func(context.Context) error) []*engine.Step 
 		s := r.starts("controllers", n, []string{ready.ID}, driver.ControllerManager, driver.Scheduler)
 		steps, last = append(steps, s), append(last, s.ID)
 	}
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		s := plan.Step(plan.PhaseRestore, "kubelet", n.Name, []string{ready.ID})
 		s.When = r.whenThere(n)
 		s.Check = func(ctx context.Context) (bool, error) { return r.registered(ctx, n) }

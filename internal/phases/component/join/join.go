@@ -16,8 +16,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
@@ -41,7 +41,7 @@ type Join struct {
 // Steps join every kubelet when the steps of needs are done, by TLS bootstrapping: a token that can only ask for a
 // certificate, and the certificate approved by the controller manager.
 func (r *Join) Steps(needs []string) []*engine.Step {
-	kubelets := nodes.Kubelets(r.Cluster)
+	kubelets := inventory.Kubelets(r.Cluster)
 	token := plan.Step(plan.PhaseBootstrap, "token", "", needs)
 	token.When = func(context.Context) (bool, event.Msg, error) {
 		for _, n := range kubelets {

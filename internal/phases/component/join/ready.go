@@ -9,7 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -97,7 +97,7 @@ func (r *Join) Behind(ctx context.Context, version string) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		if is[n.Name] != version {
 			out = append(out, n.Name)
 		}

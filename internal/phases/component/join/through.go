@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -75,7 +75,7 @@ func (r *Join) notThrough(ctx context.Context, n config.Node) error {
 // AllThrough wants the files of every node to name no other endpoint than that of deploy.yaml, and wants no node to
 // resolve its name to an address of old.
 func (r *Join) AllThrough(ctx context.Context, old []string) error {
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		nd := r.Node(n.Name)
 		if ok, err := r.knowsEndpoint(ctx, nd); err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -42,7 +42,7 @@ func of(m *machine, list ...env.Hook) *Hooks {
 			Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker}}, {Name: "w1",
 			IP: netip.MustParseAddr("192.0.2.21"), Arch: "arm64", Roles: []bundle.Role{bundle.Worker}}}}
 	emit := func(event.Event) error { return nil }
-	n := nodes.New(&env.Env{Cluster: c, Emit: emit, Hooks: list}, facts.Places{})
+	n := inventory.New(&env.Env{Cluster: c, Emit: emit, Hooks: list}, facts.Places{})
 	n.SetNode("w1", node.New(m, emit))
 	r := New(&payload.Payload{Nodes: n}, "/etc/kubernetes")
 	return r

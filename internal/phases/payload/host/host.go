@@ -10,7 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
@@ -60,7 +60,7 @@ func (r *Host) Claim(n config.Node, own []node.Tree, dirs []string) *engine.Step
 		return out == want, err
 	})
 	s.Apply = r.On(n.Name, func(ctx context.Context, nd *node.Node) error {
-		if nodes.IsKubelet(n) { // what a link leads to must not be taken for ours, or a cleanup would empty it
+		if inventory.IsKubelet(n) { // what a link leads to must not be taken for ours, or a cleanup would empty it
 			if err := r.CheckTargets(ctx, nd, []payload.Placed{r.PluginPlace()}); err != nil {
 				return err
 			}

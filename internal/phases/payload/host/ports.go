@@ -9,8 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -45,7 +45,7 @@ func (r *Host) Inbound(n config.Node) []facts.PortRange {
 	for _, port := range r.FormerPorts(n.IP) { // of a load balancer that nodes may still use
 		add(port, "tcp")
 	}
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		add(10250, "tcp")
 		add(10256, "tcp")
 		for _, x := range config.PluginPorts(r.Cluster.NetworkPlugin) {
@@ -75,7 +75,7 @@ func (r *Host) rules(n config.Node, f *facts.Facts, all bool) []string {
 
 // pods are the networks whose packets the machine has to forward.
 func (r *Host) pods(n config.Node) []string {
-	if !nodes.IsKubelet(n) {
+	if !inventory.IsKubelet(n) {
 		return nil
 	}
 	return r.podNetworks()

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -23,7 +23,7 @@ import (
 
 // Cleanup are the steps that take back what was made.
 type Cleanup struct {
-	*nodes.Nodes
+	*inventory.Nodes
 	Purge bool // also the runtime's store and what daemons made by themselves
 	// StopWorkloads is a script that ends all pods, and lets nothing start one again.
 	StopWorkloads string
@@ -133,7 +133,7 @@ func (r *Cleanup) Steps(n config.Node, o Options) []*engine.Step {
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.stop-workloads"), Script: r.StopWorkloads})
 		return err
 	}, "unit")
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		// Without --purge too: the programs that can take them away leave with the packages, and rules of a cluster
 		// that is gone lead packets astray.
 		add("network", func(ctx context.Context, nd *node.Node, _ []node.Record) error {

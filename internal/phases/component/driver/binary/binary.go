@@ -18,8 +18,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -58,7 +58,7 @@ func components(cluster *config.Cluster, n config.Node) []driver.Component {
 			out = append(out, driver.CoreDNS)
 		}
 	}
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		out = append(out, driver.Kubelet, driver.Proxy)
 	}
 	return out
@@ -138,7 +138,7 @@ func (r *Binary) Replaces(n config.Node) ([]string, error) {
 			}
 		}
 	}
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		out = append(out, kubeletConf) // it may be told another endpoint
 	}
 	if n.Has(bundle.ControlPlane) {

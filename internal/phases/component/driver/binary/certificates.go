@@ -4,7 +4,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 )
 
 // Certificates are where a node of these roles has them.
@@ -30,7 +30,7 @@ func (r *Binary) Certificates(n config.Node) []driver.Certificate {
 			Port: 2379},
 			driver.Certificate{Name: own + "etcd-peer", File: pkiDir + "/etcd/peer.crt", Port: 2380})
 	}
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		serving := driver.Certificate{Name: own + "kubelet", File: pkiDir + "/kubelet.crt", Port: 10250}
 		if r.Cluster.KubeletServing {
 			serving = driver.Certificate{Own: "kubelet-serving", File: servingCert, Port: 10250}

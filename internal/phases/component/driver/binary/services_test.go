@@ -21,8 +21,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
@@ -37,7 +37,7 @@ func made(t *testing.T, more string) *Binary {
 		t.Fatal(ps)
 	}
 	e := &env.Env{Cluster: c, Now: time.Now, StateDir: t.TempDir()}
-	p := &payload.Payload{Nodes: nodes.New(e, facts.Places{}),
+	p := &payload.Payload{Nodes: inventory.New(e, facts.Places{}),
 		Executed: func(n config.Node) []string { return Executes(c, n) }}
 	r := &Binary{Env: e, Payload: p, Certs: certs.New(e), Rolling: rolling.New(),
 		RuntimeUnit: "containerd.service"}

@@ -17,8 +17,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver/start"
 	"github.com/eggo-k8s/eggo/internal/phases/component/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
@@ -78,7 +78,7 @@ func servicesOf(n config.Node) []driver.Component {
 	if n.Has(bundle.Etcd) && !n.Has(bundle.ControlPlane) {
 		out = append(out, driver.Etcd)
 	}
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		out = append(out, driver.Kubelet)
 	}
 	return out
@@ -87,7 +87,7 @@ func servicesOf(n config.Node) []driver.Component {
 // Components implements driver.Driver. CoreDNS is an addon.
 func (r *Kubeadm) Components(n config.Node) []driver.Component {
 	out := append(podsOf(n), servicesOf(n)...)
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		out = append(out, driver.Proxy)
 	}
 	return out
@@ -171,7 +171,7 @@ func (r *Kubeadm) Replaces(n config.Node) ([]string, error) {
 		add(p.files)
 		add(p.beside)
 	}
-	if nodes.IsKubelet(n) {
+	if inventory.IsKubelet(n) {
 		files, err := r.services.KubeletFiles(n)
 		if err != nil {
 			return nil, err

@@ -24,7 +24,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
@@ -42,7 +42,7 @@ func made(t *testing.T, more string) *Kubeadm {
 		t.Fatal(ps)
 	}
 	e := &env.Env{Cluster: c, Now: time.Now, StateDir: t.TempDir(), Emit: func(event.Event) error { return nil }}
-	p := &payload.Payload{Nodes: nodes.New(e, facts.Places{}), Executed: Executes}
+	p := &payload.Payload{Nodes: inventory.New(e, facts.Places{}), Executed: Executes}
 	services := &binary.Binary{Env: e, Payload: p, Certs: certs.New(e), Rolling: rolling.New(),
 		RuntimeUnit: "containerd.service"}
 	m := nodestest.Manifest()

@@ -19,8 +19,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
@@ -87,7 +87,7 @@ func (r *Kubeadm) publish(ctx context.Context) error {
 // nodes were there.
 func (r *Kubeadm) leaves(ctx context.Context) ([]string, error) {
 	var out, unseen []string
-	for _, n := range nodes.Kubelets(r.Cluster) {
+	for _, n := range inventory.Kubelets(r.Cluster) {
 		switch f := r.Fact(n.Name); {
 		case f == nil:
 			unseen = append(unseen, n.Name)

@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -34,7 +34,7 @@ func TestARestartIsDoneThoughNobodyKnowsHowLongItTook(t *testing.T) {
 		}
 		return nil
 	}}
-	r := &Start{Nodes: &nodes.Nodes{Env: e}}
+	r := &Start{Nodes: &inventory.Nodes{Env: e}}
 	nd := node.New(n1{}, e.Emit)
 	if err := r.reportAway(t.Context(), nd, driver.Etcd, Proof{Votes: 7 * time.Second}, lost{},
 		9*time.Second); err != nil {

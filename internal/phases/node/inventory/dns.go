@@ -1,4 +1,4 @@
-package nodes
+package inventory
 
 // SetFormerDNS tells of which kind of CoreDNS the cluster still has something beside that of deploy.yaml; "" is none.
 func (r *Nodes) SetFormerDNS(kind string) {

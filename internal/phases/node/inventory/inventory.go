@@ -1,6 +1,6 @@
-// Package nodes has the nodes of a run: the way to each, what is known of it, the bundle that it is served from, and
-// whether the run continues without it. Each node is asked and changed through a node.Node.
-package nodes
+// Package inventory has the nodes of a run: the way to each, what is known of it, the bundle that it is served from,
+// and whether the run continues without it. Each node is asked and changed through a node.Node.
+package inventory
 
 import (
 	"context"

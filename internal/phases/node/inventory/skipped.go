@@ -1,4 +1,4 @@
-package nodes
+package inventory
 
 import (
 	"github.com/eggo-k8s/eggo/internal/bundle"

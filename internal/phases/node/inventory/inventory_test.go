@@ -1,4 +1,4 @@
-package nodes_test
+package inventory_test
 
 import (
 	"errors"
@@ -9,14 +9,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	"github.com/eggo-k8s/eggo/internal/phases/node/nodes"
+	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
 // two are a control plane and a worker, both of amd64.
-func two() *nodes.Nodes {
-	return nodes.New(&env.Env{Cluster: &config.Cluster{
+func two() *inventory.Nodes {
+	return inventory.New(&env.Env{Cluster: &config.Cluster{
 		Nodes: []config.Node{
 			{Name: "m1", Arch: "amd64", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}},
 			{Name: "w1", Arch: "amd64", Roles: []bundle.Role{bundle.Worker}},
