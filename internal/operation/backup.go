@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/backup"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -151,7 +151,7 @@ func (p *prepared) pack(ctx context.Context, q request.Backup, snapshot string) 
 		strconv.FormatInt(info.Size(), 10), "revision", strconv.FormatInt(m.Revision, 10))}); err != nil {
 		return err
 	}
-	for _, name := range []string{env.UpgradeName, env.FormerName, env.FormerDNSName} {
+	for _, name := range []string{input.UpgradeName, input.FormerName, input.FormerDNSName} {
 		if _, err := os.Lstat(filepath.Join(p.files.Dir(), name)); err == nil {
 			if err := p.emit(event.Notice{Step: step,
 				Text: event.M("notice.backup-under-way", "name", name)}); err != nil {

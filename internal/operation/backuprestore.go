@@ -15,7 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/backup"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -124,13 +124,13 @@ func (r *Restoring) bringBack(ctx context.Context, files Files) error {
 		}
 	}
 	if r.seed != nil {
-		return errors.Join(env.WriteUnderWay(files.Dir(), env.SeedName, json.RawMessage(r.seed)),
-			files.Persist(ctx, env.KeptSeed))
+		return errors.Join(input.WriteUnderWay(files.Dir(), input.SeedName, json.RawMessage(r.seed)),
+			files.Persist(ctx, input.KeptSeed))
 	}
 	if r.aside == "" {
 		return nil
 	}
-	if err := env.ForgetUnderWay(files.Dir(), env.SeedName); err != nil {
+	if err := input.ForgetUnderWay(files.Dir(), input.SeedName); err != nil {
 		return err
 	}
 	for _, name := range slices.Backward(ofMachines()) { // what says that the cluster is there comes last
@@ -141,13 +141,13 @@ func (r *Restoring) bringBack(ctx context.Context, files Files) error {
 	if err := os.Remove(r.aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	return persist(ctx, files, env.KeptKnownHosts, env.KeptAdminConf, env.KeptConfig, env.KeptSeed)
+	return persist(ctx, files, input.KeptKnownHosts, input.KeptAdminConf, input.KeptConfig, input.KeptSeed)
 }
 
 // ofMachines are the files in a cluster's directory that are about the machines that it has.
 func ofMachines() []string {
-	return []string{backup.Config, backup.KnownHosts, backup.AdminConf, env.UpgradeName, env.FormerName,
-		env.FormerDNSName, env.SeedName, "restore.json"}
+	return []string{backup.Config, backup.KnownHosts, backup.AdminConf, input.UpgradeName, input.FormerName,
+		input.FormerDNSName, input.SeedName, "restore.json"}
 }
 
 // check refuses what cannot be restored here.
@@ -246,15 +246,15 @@ func (r *Restoring) place(ctx context.Context, files Files) (request.Request, er
 		return request.Deploy{Common: r.request.Common}, nil
 	}
 	// A restore onto new machines that was begun by mistake, or is not wanted any more, ends.
-	seed, err := os.ReadFile(filepath.Join(files.Dir(), env.SeedName))
+	seed, err := os.ReadFile(filepath.Join(files.Dir(), input.SeedName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}
 	r.seed = seed
-	if err := env.ForgetUnderWay(files.Dir(), env.SeedName); err != nil {
+	if err := input.ForgetUnderWay(files.Dir(), input.SeedName); err != nil {
 		return nil, err
 	}
-	if err := files.Persist(ctx, env.KeptSeed); err != nil {
+	if err := files.Persist(ctx, input.KeptSeed); err != nil {
 		return nil, err
 	}
 	if err := r.placeCluster(ctx, files); err != nil {
@@ -285,7 +285,7 @@ func (r *Restoring) placeCluster(ctx context.Context, files Files) error {
 			return err
 		}
 	}
-	return persist(ctx, files, env.KeptPKI, env.KeptKnownHosts, env.KeptAdminConf, env.KeptConfig)
+	return persist(ctx, files, input.KeptPKI, input.KeptKnownHosts, input.KeptAdminConf, input.KeptConfig)
 }
 
 func (r *Restoring) placePKI(files Files) error {
@@ -326,7 +326,7 @@ func (r *Restoring) placeSnapshot(files Files) (string, error) {
 // their deploy.yaml, what was in progress on them.
 func (r *Restoring) placeSeed(ctx context.Context, files Files) error {
 	var under phases.Seed
-	if err := env.ReadUnderWay(files.Dir(), env.SeedName, &under); err != nil {
+	if err := input.ReadUnderWay(files.Dir(), input.SeedName, &under); err != nil {
 		return err
 	}
 	if under.SHA256 == r.snapshot.SHA256 { // an interrupted one continues
@@ -351,7 +351,7 @@ func (r *Restoring) placeSeed(ctx context.Context, files Files) error {
 	if err := phases.NewSeed(&snap).Write(files.Dir()); err != nil {
 		return err
 	}
-	return persist(ctx, files, env.KeptPKI, env.KeptSnapshots, env.KeptConfig, env.KeptSeed)
+	return persist(ctx, files, input.KeptPKI, input.KeptSnapshots, input.KeptConfig, input.KeptSeed)
 }
 
 func persist(ctx context.Context, files Files, parts ...phases.Kept) error {

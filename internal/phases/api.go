@@ -2,8 +2,8 @@ package phases
 
 import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/hooks"
 	"github.com/eggo-k8s/eggo/internal/phases/remove"
 	"github.com/eggo-k8s/eggo/internal/phases/remove/cleanup"
@@ -13,10 +13,10 @@ import (
 
 // What callers need of the packages beneath.
 type (
-	Env     = env.Env
-	Bundle  = env.Bundle
-	Hook    = env.Hook
-	Kept    = env.Kept
+	Env     = input.Env
+	Bundle  = input.Bundle
+	Hook    = input.Hook
+	Kept    = input.Kept
 	Facts   = facts.Facts
 	Leaving = remove.Leaving
 	Memory  = cleanup.Memory
@@ -38,15 +38,15 @@ const (
 
 // The parts of a cluster's files that Env.Persist is asked for.
 const (
-	KeptPKI        = env.KeptPKI
-	KeptAdminConf  = env.KeptAdminConf
-	KeptKnownHosts = env.KeptKnownHosts
-	KeptConfig     = env.KeptConfig
-	KeptRestore    = env.KeptRestore
-	KeptUpgrade    = env.KeptUpgrade
-	KeptFormer     = env.KeptFormer
-	KeptDNS        = env.KeptDNS
-	KeptSnapshots  = env.KeptSnapshots
+	KeptPKI        = input.KeptPKI
+	KeptAdminConf  = input.KeptAdminConf
+	KeptKnownHosts = input.KeptKnownHosts
+	KeptConfig     = input.KeptConfig
+	KeptRestore    = input.KeptRestore
+	KeptUpgrade    = input.KeptUpgrade
+	KeptFormer     = input.KeptFormer
+	KeptDNS        = input.KeptDNS
+	KeptSnapshots  = input.KeptSnapshots
 )
 
 // Remember keeps what the jump host has of a cluster's authorities, certificates and kubeconfig in its directory.
@@ -60,7 +60,7 @@ func Quiet() { clients.Quiet() }
 // change that was not made cannot always be told: such a step counts as changed, with what it announced until then.
 // Nothing is tried twice, proved or undone.
 //
-// env.StateDir is written to, so it has to be a copy that is thrown away.
+// input.StateDir is written to, so it has to be a copy that is thrown away.
 func DryRun(env Env, planned func(Env) *engine.Plan) *engine.Plan {
 	env.Dry = true
 	return planned(env)

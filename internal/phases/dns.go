@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 )
 
@@ -20,7 +20,7 @@ func (r *run) keepDNS() {
 		if err := r.WriteFormerDNS(was); err != nil {
 			return err
 		}
-		if err := r.Keep(ctx, env.KeptDNS); err != nil {
+		if err := r.Keep(ctx, input.KeptDNS); err != nil {
 			return err
 		}
 		if accepted == nil {
@@ -51,7 +51,7 @@ func (r *run) endDNS(b *plan.Builder) {
 		if err := r.WriteFormerDNS(""); err != nil {
 			return err
 		}
-		return r.Keep(ctx, env.KeptDNS)
+		return r.Keep(ctx, input.KeptDNS)
 	}
 	b.Add(end)
 }

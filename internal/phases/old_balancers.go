@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -68,7 +68,7 @@ func (r *run) keepMoves() {
 		if err := r.WriteFormer(r.Former()); err != nil {
 			return err
 		}
-		if err := r.Keep(ctx, env.KeptFormer); err != nil {
+		if err := r.Keep(ctx, input.KeptFormer); err != nil {
 			return err
 		}
 		r.Certs.SetFormer(r.FormerLiving())
@@ -162,14 +162,14 @@ func (r *run) forgetFormer(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.WriteFormer(env.Former{}); err != nil {
+	if err := r.WriteFormer(input.Former{}); err != nil {
 		return err
 	}
-	if err := r.Keep(ctx, env.KeptFormer); err != nil {
+	if err := r.Keep(ctx, input.KeptFormer); err != nil {
 		return err
 	}
-	r.Nodes.SetFormer(env.Former{})
-	r.Certs.SetFormer(env.Former{})
+	r.Nodes.SetFormer(input.Former{})
+	r.Certs.SetFormer(input.Former{})
 	if err := r.EnsurePKI(ctx); err != nil && !errors.Is(err, engine.ErrUnchanged) {
 		return err
 	}

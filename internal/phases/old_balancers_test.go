@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/preflight"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // former is a load balancer of old on a machine of its own.
-func former() env.Former {
-	return env.Former{Endpoints: []string{"192.0.2.41:8443"}, Balancers: []env.Balancer{{Name: "m1",
+func former() input.Former {
+	return input.Former{Endpoints: []string{"192.0.2.41:8443"}, Balancers: []input.Balancer{{Name: "m1",
 		IP: netip.MustParseAddr("192.0.2.41"), Port: 22, Arch: "amd64", Bind: 8443}}}
 }
 

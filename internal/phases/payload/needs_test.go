@@ -10,8 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +19,7 @@ import (
 
 // payloadOfTwo is what a control plane and a worker get of a bundle.
 func payloadOfTwo() *Payload {
-	r := &Payload{Nodes: inventory.New(&env.Env{Cluster: &config.Cluster{Name: "mine", NetworkPlugin: "flannel",
+	r := &Payload{Nodes: inventory.New(&input.Env{Cluster: &config.Cluster{Name: "mine", NetworkPlugin: "flannel",
 		Nodes: []config.Node{nodestest.Master(), nodestest.Worker()}, Packages: map[bundle.Role][]config.Package{}}},
 		facts.Places{})}
 	r.Executed = func(config.Node) []string { return []string{"etcd", "kube-apiserver", "kubelet"} }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 )
 
@@ -26,7 +26,7 @@ func TestImagesByTheirNames(t *testing.T) {
 // A binary that a service executes is placed in the directory of its version; what nothing executes, where it is.
 func TestExecutedBinariesHaveDirectoriesOfTheirVersions(t *testing.T) {
 	worker := config.Node{Name: "w1", Roles: []bundle.Role{bundle.Worker}}
-	r := &Payload{Nodes: inventory.New(&env.Env{Cluster: &config.Cluster{Nodes: []config.Node{worker}}},
+	r := &Payload{Nodes: inventory.New(&input.Env{Cluster: &config.Cluster{Nodes: []config.Node{worker}}},
 		facts.Places{})}
 	r.Executed = func(config.Node) []string { return []string{"kubelet"} }
 	m := &bundle.Manifest{Kubernetes: "v1.34.2"}

@@ -8,7 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/kubeapi"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
 
@@ -48,7 +48,7 @@ func TestVersionsThatAddonsUseAreServed(t *testing.T) {
 	} {
 		in := newInput()
 		in.Cluster.Addons = []config.Addon{{Filename: "x.yaml"}}
-		in.Manifest = func(_ env.Bundle, file string) ([]kubeapi.Object, error) {
+		in.Manifest = func(_ input.Bundle, file string) ([]kubeapi.Object, error) {
 			if c.objects == nil || file != "x.yaml" {
 				return nil, errors.ErrUnsupported
 			}

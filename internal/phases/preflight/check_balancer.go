@@ -8,7 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -46,7 +46,7 @@ func checkBalancer() Check {
 }
 
 // former is what becomes of a load balancer of old.
-func (in *Input) former(b env.Balancer) event.Finding {
+func (in *Input) former(b input.Balancer) event.Finding {
 	n, port := in.FormerNode(b), strconv.Itoa(b.Bind)
 	stays := slices.ContainsFunc(in.Cluster.Nodes, func(o config.Node) bool { return o.IP == n.IP })
 	switch why := in.Failure(n.Name, n.Name); {

@@ -8,8 +8,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -54,7 +54,7 @@ func checkSpace() Check {
 }
 
 // addSpace adds what a machine needs on which nothing of ours is yet.
-func addSpace(in *Input, need map[string]int64, n config.Node, b env.Bundle) {
+func addSpace(in *Input, need map[string]int64, n config.Node, b input.Bundle) {
 	need[in.Store] += reserve
 	for _, im := range in.Images(n, b.Manifest()) {
 		addImage(in, need, im)

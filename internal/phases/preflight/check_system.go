@@ -7,8 +7,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -30,7 +30,7 @@ func checkSystem() Check {
 			case len(list) == 0:
 				return one(event.Error, n, "preflight.no-bundle", "arch", n.Arch)
 			case f.PackageManager() == "" && slices.ContainsFunc(list,
-				func(b env.Bundle) bool { return b.Manifest().OS.Family == f.Family() }):
+				func(b input.Bundle) bool { return b.Manifest().OS.Family == f.Family() }):
 				return one(event.Error, n, "preflight.no-packager", "is", event.Clean(is), "programs",
 					map[string]string{facts.FamilyDebian: "apt-get", facts.FamilyRPM: "dnf, yum"}[f.Family()])
 			}
@@ -40,7 +40,7 @@ func checkSystem() Check {
 }
 
 // systemsOf names the operating systems that bundles are for.
-func systemsOf(list []env.Bundle) string {
+func systemsOf(list []input.Bundle) string {
 	var out []string
 	for _, b := range list {
 		if s := fmt.Sprintf("%s (%s)", systemName(b.Manifest().OS), b.Manifest().Name); !slices.Contains(out, s) {

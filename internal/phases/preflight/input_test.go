@@ -7,8 +7,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/host"
@@ -38,7 +38,7 @@ func starts(role bundle.Role) []string {
 // newInput is that of a control plane and a worker that nobody has inspected, and a bundle.
 func newInput() *Input {
 	p := &payload.Payload{
-		Nodes: inventory.New(&env.Env{Cluster: &config.Cluster{Name: "mine", Nodes: []config.Node{master, worker},
+		Nodes: inventory.New(&input.Env{Cluster: &config.Cluster{Name: "mine", Nodes: []config.Node{master, worker},
 			NetworkPlugin: "flannel", Packages: map[bundle.Role][]config.Package{}}, Now: time.Now}, facts.Places{}),
 		Executed: func(config.Node) []string { return []string{"kubelet", "kube-apiserver", "etcd"} },
 	}
@@ -62,7 +62,7 @@ func findingsOf(t *testing.T, in *Input, c Check, n config.Node, f *facts.Facts)
 }
 
 // bundleFindings makes the checks of a bundle that serves these roles.
-func bundleFindings(in *Input, b env.Bundle, roles ...bundle.Role) []event.Finding {
+func bundleFindings(in *Input, b input.Bundle, roles ...bundle.Role) []event.Finding {
 	in.Runtime = cmp.Or(in.Cluster.Runtime, "containerd")
 	return onBundle(in, Bundle(), Source{Bundle: b, Roles: roles})
 }

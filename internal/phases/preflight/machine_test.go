@@ -20,8 +20,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
@@ -167,14 +167,14 @@ func TestALoadBalancerThatMovedIsTold(t *testing.T) {
 	was := worker
 	was.Roles = []bundle.Role{workerRole, bundle.LoadBalancer}
 	r.Saved = &config.Cluster{Name: "mine", Nodes: []config.Node{master, was}}
-	r.SetFormer(env.ReadFormer(r.Env))
+	r.SetFormer(input.ReadFormer(r.Env))
 	checks := []Check{checkDNSChange(), checkLost(true), checkBalancer()}
 	if got := nodestest.Codes(allFindings(t, r, checks...)); !slices.Equal(got,
 		[]string{"warning preflight.balancer-stops"}) {
 		t.Error(got)
 	}
 	r.Cluster.Nodes[1] = was
-	r.SetFormer(env.ReadFormer(r.Env))
+	r.SetFormer(input.ReadFormer(r.Env))
 	if got := allFindings(t, r, checks...); got != nil {
 		t.Error(got)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/kubeapi"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/takeover"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -72,7 +72,7 @@ type Input struct {
 	Inbound  func(config.Node) []facts.PortRange          // ports on which others come to a node
 	Fetch    func(context.Context, string) error          // fetches a manifest by its URL, and keeps it
 	// Manifest reads a manifest to apply, from a bundle or as Fetch kept it.
-	Manifest func(b env.Bundle, name string) ([]kubeapi.Object, error)
+	Manifest func(b input.Bundle, name string) ([]kubeapi.Object, error)
 
 	Force    bool                                    // nodes are removed though they may be alive
 	API      API                                     // what the API server says of nodes that are removed
@@ -101,8 +101,8 @@ type Theirs interface {
 // Source is a bundle that nodes may need.
 type Source struct {
 	config.BundleSource
-	env.Bundle               // nil when it is Unseen
-	Roles      []bundle.Role // of the nodes that it serves
+	input.Bundle               // nil when it is Unseen
+	Roles        []bundle.Role // of the nodes that it serves
 }
 
 // sources are the bundles of the run, in their order.

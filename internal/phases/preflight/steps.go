@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -53,7 +53,7 @@ func LookOnce(r *inventory.Nodes, n config.Node) *engine.Step {
 }
 
 // Accept makes every check, for each reports what it finds, and has the cluster accepted when none refuses.
-func Accept(e *env.Env, checks ...func(context.Context) error) func(context.Context) error {
+func Accept(e *input.Env, checks ...func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var first error
 		for _, check := range checks {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade/objects"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -43,8 +43,8 @@ type Upgrading struct {
 type Hop struct {
 	Version string
 	Source  config.PackageSource
-	Bundles map[string]env.Bundle // by the key of their source; their manifests are enough
-	Failed  []event.Finding       // why others of its bundles cannot be used
+	Bundles map[string]input.Bundle // by the key of their source; their manifests are enough
+	Failed  []event.Finding         // why others of its bundles cannot be used
 }
 
 // EtcdMember is a member of etcd as it answers.

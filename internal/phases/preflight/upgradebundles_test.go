@@ -11,8 +11,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade/objects"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
@@ -152,11 +152,11 @@ func TestImagesOfPodsThatTheNewBundleLacks(t *testing.T) {
 }
 
 func TestTheWayOverTheHops(t *testing.T) {
-	box := func(version string, change func(*bundle.Manifest)) map[string]env.Bundle {
+	box := func(version string, change func(*bundle.Manifest)) map[string]input.Bundle {
 		m := nodestest.Manifest()
 		m.Kubernetes = version
 		change(m)
-		return map[string]env.Bundle{"amd64": nodestest.Box{Is: m}}
+		return map[string]input.Bundle{"amd64": nodestest.Box{Is: m}}
 	}
 	good := func(*bundle.Manifest) {}
 	no := event.Finding{Severity: event.Error, Fault: *event.NewFault(event.ClassBundle, "bundle.sum", nil)}

@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade/objects"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
 )
@@ -223,7 +223,7 @@ func TestTheWayOfEtcdsVersions(t *testing.T) {
 		in.SetBundle("amd64", nodestest.Box{Is: etcdIn(c.to)})
 		if c.later != "" {
 			in.Upgrade.Later = []Hop{{Version: "v1.35.4",
-				Bundles: map[string]env.Bundle{"amd64": nodestest.Box{Is: etcdIn(c.later)}}}}
+				Bundles: map[string]input.Bundle{"amd64": nodestest.Box{Is: etcdIn(c.later)}}}}
 		}
 		in.Upgrade.Members = func(context.Context) ([]EtcdMember, error) {
 			return []EtcdMember{{Name: "m1", Version: c.is}, {Name: "nobody", Version: "3.1.0"}}, nil

@@ -14,7 +14,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -135,7 +135,7 @@ func (r *Removal) forgetNodes(ctx context.Context) error {
 			}
 		}
 	}
-	if err := r.Keep(ctx, env.KeptPKI); err != nil || r.Leaving.Left == nil {
+	if err := r.Keep(ctx, input.KeptPKI); err != nil || r.Leaving.Left == nil {
 		return err
 	}
 	return r.Leaving.Left(ctx)

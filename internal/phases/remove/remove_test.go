@@ -26,8 +26,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
@@ -125,7 +125,7 @@ func removal(t *testing.T, a *api, workers ...string) (*Removal, *[]event.Event)
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	var seen []event.Event
-	e := &env.Env{Cluster: &config.Cluster{Nodes: []config.Node{{Name: "m1",
+	e := &input.Env{Cluster: &config.Cluster{Nodes: []config.Node{{Name: "m1",
 		Roles: []bundle.Role{bundle.ControlPlane}}}},
 		Emit: func(ev event.Event) error { seen = append(seen, ev); return nil }}
 	n, c := inventory.New(e, facts.Places{}), certs.New(e)

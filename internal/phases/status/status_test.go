@@ -9,8 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/runtimes"
@@ -26,7 +26,7 @@ func TestUnitsThatStatusAsksFor(t *testing.T) {
 	member := config.Node{Name: "e1", Roles: []bundle.Role{bundle.Etcd, bundle.LoadBalancer}}
 	for runtime, want := range map[string]string{"containerd": "containerd.service",
 		"docker": "docker.service cri-dockerd.service", "isulad": "isulad.service"} {
-		p := &payload.Payload{Nodes: inventory.New(&env.Env{Cluster: &config.Cluster{Runtime: runtime}},
+		p := &payload.Payload{Nodes: inventory.New(&input.Env{Cluster: &config.Cluster{Runtime: runtime}},
 			facts.Places{})}
 		r := Gatherer{Driver: says{}, Runtime: (&runtimes.Runtimes{Payload: p}).Runtime(),
 			Clients: &clients.Clients{Nodes: p.Nodes}}
@@ -42,7 +42,7 @@ func TestUnitsThatStatusAsksFor(t *testing.T) {
 
 // A control plane that was imported without a kubelet lacks nothing: only what it has is shown.
 func TestAControlPlaneWithoutAKubelet(t *testing.T) {
-	p := &payload.Payload{Nodes: inventory.New(&env.Env{Cluster: &config.Cluster{}},
+	p := &payload.Payload{Nodes: inventory.New(&input.Env{Cluster: &config.Cluster{}},
 		facts.Places{Unit: "kubelet.service"})}
 	r := Gatherer{Runtime: (&runtimes.Runtimes{Payload: p}).Runtime(), Clients: &clients.Clients{Nodes: p.Nodes}}
 	const out = "unit=containerd inactive\nunit=kube-scheduler failed\nunit=kubelet inactive\n" +

@@ -3,7 +3,7 @@ package upgrade
 import (
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 )
 
 // Begun is the upgrade under way, as the cluster's directory has it until it has ended. How far each node is is asked
@@ -44,12 +44,14 @@ func (b Begun) OnlyForward() bool { return b.OneWay || b.Committed && !b.Restore
 // ReadBegun reads what is under way of the cluster with this directory.
 func ReadBegun(stateDir string) (Begun, error) {
 	var b Begun
-	err := env.ReadUnderWay(stateDir, env.UpgradeName, &b)
+	err := input.ReadUnderWay(stateDir, input.UpgradeName, &b)
 	return b, err
 }
 
 // Write keeps it.
-func (b Begun) Write(stateDir string) error { return env.WriteUnderWay(stateDir, env.UpgradeName, b) }
+func (b Begun) Write(stateDir string) error {
+	return input.WriteUnderWay(stateDir, input.UpgradeName, b)
+}
 
 // Forget ends it.
-func Forget(stateDir string) error { return env.ForgetUnderWay(stateDir, env.UpgradeName) }
+func Forget(stateDir string) error { return input.ForgetUnderWay(stateDir, input.UpgradeName) }

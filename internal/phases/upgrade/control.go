@@ -9,7 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -29,7 +29,7 @@ type Part struct {
 
 // ControlPlanes brings control planes to other versions of their components, one node after another.
 type ControlPlanes struct {
-	Env *env.Env
+	Env *input.Env
 	// To are the components of a node as they are to be, in the order of their start; Back are those that a node gets
 	// that does not come up, in the same order; with nil it stays as it is.
 	To, Back func(config.Node) []Part
@@ -102,7 +102,7 @@ func (c *ControlPlanes) revert(ctx context.Context, n config.Node, failed driver
 
 // Revert starts components of a node in this order, after one that failed, and returns the fault of that. serve is
 // called when they run.
-func Revert(ctx context.Context, e *env.Env, n config.Node, parts []Part,
+func Revert(ctx context.Context, e *input.Env, n config.Node, parts []Part,
 	serve func(context.Context, config.Node) error, failed driver.Component, cause error,
 ) error {
 	if len(parts) == 0 || lost(cause) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestWhatATurnPublishesIsForItsNode(t *testing.T) {
 	var log []string
 	var failed error
-	e := &env.Env{Emit: func(e event.Event) error {
+	e := &input.Env{Emit: func(e event.Event) error {
 		if n, ok := e.(event.Notice); ok {
 			log = append(log, n.Text.Key)
 		}

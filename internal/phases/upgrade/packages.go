@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -32,7 +32,7 @@ func partOf(s *engine.Step) part { return part{s.Check, s.Apply} }
 
 // part moves the packages of a node and starts what is of them, one load balancer at a time: clients have to reach an
 // API server.
-func (m *Moves) part(e *env.Env, n config.Node, started ...func(config.Node) *engine.Step) part {
+func (m *Moves) part(e *input.Env, n config.Node, started ...func(config.Node) *engine.Step) part {
 	parts := []part{partOf(m.Move(n))}
 	for _, f := range started {
 		parts = append(parts, partOf(f(n)))
@@ -64,7 +64,7 @@ func (m *Moves) part(e *env.Env, n config.Node, started ...func(config.Node) *en
 
 // orBack gives a node the packages again that it had when something did not start from the new ones. One whose package
 // manager said no is as it was, or holds a package, which somebody wanted.
-func (m *Moves) orBack(ctx context.Context, e *env.Env, n config.Node, cause error) error {
+func (m *Moves) orBack(ctx context.Context, e *input.Env, n config.Node, cause error) error {
 	if cause == nil || m.Back == nil || e.Dry || ctx.Err() != nil || lost(cause) ||
 		slices.Contains([]string{"packages.not-upgraded", "rolling.stopped"}, event.AsFault(cause).Code) {
 		return cause

@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestLoadBalancersAreMovedOneAtATime(t *testing.T) {
 	t.Parallel()
 	node := func(name string, roles ...bundle.Role) config.Node { return config.Node{Name: name, Roles: roles} }
-	e := &env.Env{Cluster: &config.Cluster{Nodes: []config.Node{node("m1", bundle.ControlPlane),
+	e := &input.Env{Cluster: &config.Cluster{Nodes: []config.Node{node("m1", bundle.ControlPlane),
 		node("lb1", bundle.LoadBalancer), node("lb2", bundle.LoadBalancer), node("lb3", bundle.LoadBalancer),
 		node("w1", bundle.Worker, bundle.LoadBalancer)}}}
 	var did []string

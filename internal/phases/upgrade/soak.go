@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -26,7 +26,7 @@ const (
 
 // Soak has the new control plane prove itself while it runs as the old minor: as long as it lasts there is a way back.
 type Soak struct {
-	Env   *env.Env
+	Env   *input.Env
 	State *State
 	For   time.Duration
 	Probe string // a shell command of the user's on the control host; "" is none

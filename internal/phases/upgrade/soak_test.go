@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -24,7 +24,7 @@ type soaking struct {
 func newSoaking(t *testing.T, check func(context.Context) error) *soaking {
 	t.Helper()
 	s := &soaking{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
-	e := &env.Env{StateDir: t.TempDir(), Now: func() time.Time { return s.now },
+	e := &input.Env{StateDir: t.TempDir(), Now: func() time.Time { return s.now },
 		Emit: func(event.Event) error { return nil }}
 	s.Soak = Soak{Env: e, State: NewState(e, Begun{Hops: []Hop{{Version: "v1.35.4"}}}), For: time.Hour,
 		Checks: []func(context.Context) error{func(ctx context.Context) error {

@@ -4,18 +4,18 @@ import (
 	"context"
 	"sync"
 
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 )
 
 // State is the upgrade under way, kept in the cluster's directory whenever it changes.
 type State struct {
-	env *env.Env
+	env *input.Env
 	mu  sync.Mutex
 	is  Begun
 }
 
 // NewState is that of an upgrade which is begun or continued.
-func NewState(e *env.Env, is Begun) *State { return &State{env: e, is: is} }
+func NewState(e *input.Env, is Begun) *State { return &State{env: e, is: is} }
 
 // Is is the upgrade as it stands.
 func (s *State) Is() Begun {
@@ -43,5 +43,5 @@ func (s *State) Change(ctx context.Context, f func(*Begun)) error {
 		return err
 	}
 	s.is = is
-	return s.env.Keep(ctx, env.KeptUpgrade)
+	return s.env.Keep(ctx, input.KeptUpgrade)
 }

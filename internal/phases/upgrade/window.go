@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -32,7 +32,7 @@ func (w Window) At(now time.Time) (open bool, next time.Time) {
 
 // Ahead has a step wait for the window, by a step of its own ahead of it; one that is done already does not wait. It
 // returns both, or the step alone when the window is always open.
-func (w Window) Ahead(e *env.Env, of *engine.Step) []*engine.Step {
+func (w Window) Ahead(e *input.Env, of *engine.Step) []*engine.Step {
 	if w == (Window{}) || of.Apply == nil {
 		return []*engine.Step{of}
 	}
@@ -50,7 +50,7 @@ func (w Window) Ahead(e *env.Env, of *engine.Step) []*engine.Step {
 }
 
 // await waits until the window opens.
-func (w Window) await(ctx context.Context, e *env.Env) error {
+func (w Window) await(ctx context.Context, e *input.Env) error {
 	if e.Dry {
 		return engine.ErrUnchanged
 	}

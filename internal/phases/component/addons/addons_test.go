@@ -18,8 +18,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 )
@@ -46,7 +46,7 @@ func cluster(t *testing.T, more string) *Addons {
 	if c == nil {
 		t.Fatal(ps)
 	}
-	n := inventory.New(&env.Env{Cluster: c}, facts.Places{})
+	n := inventory.New(&input.Env{Cluster: c}, facts.Places{})
 	for _, x := range c.Nodes {
 		n.SetFact(x.Name, &facts.Facts{})
 	}

@@ -5,11 +5,11 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle/kubeapi"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 )
 
 // Objects are those of a manifest of the bundle, or of one that Fetch got; none of a URL that was not fetched.
-func (r *Addons) Objects(b env.Bundle, name string) ([]kubeapi.Object, error) {
+func (r *Addons) Objects(b input.Bundle, name string) ([]kubeapi.Object, error) {
 	data, err := r.read(b, name)
 	if err != nil {
 		return nil, err

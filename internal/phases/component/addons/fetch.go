@@ -10,7 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -55,7 +55,7 @@ func (r *Addons) Fetch(ctx context.Context, url string) error {
 }
 
 // read reads a manifest: from the bundle, or what Fetch kept.
-func (r *Addons) read(b env.Bundle, name string) ([]byte, error) {
+func (r *Addons) read(b input.Bundle, name string) ([]byte, error) {
 	if config.IsURL(name) {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -65,7 +65,7 @@ func asideRun(changes ...func(context.Context, string) error) *Balancer {
 	c := &config.Cluster{Name: "mine", LBPort: 8443,
 		Nodes: []config.Node{cp("m1", "192.0.2.11"), cp("m2", "192.0.2.12")}}
 	emit := func(event.Event) error { return nil }
-	e := &env.Env{Cluster: c, Now: time.Now, Emit: emit}
+	e := &input.Env{Cluster: c, Now: time.Now, Emit: emit}
 	r := New(&clients.Clients{Env: e, Nodes: inventory.New(e, facts.Places{}), Certs: certs.New(e)})
 	r.ready = func(context.Context, *node.Node, config.Node) error { return nil }
 	for i, change := range changes {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
@@ -18,7 +18,7 @@ import (
 // Stop ends a load balancer on a machine that stays in the cluster, when the steps of needs have shown that no node
 // uses it: the service goes with the files that the record says are ours. The package stays until the machine is
 // cleaned up. A machine on which only the port changes gives up the port.
-func (r *Balancer) Stop(b env.Balancer, needs []string) *engine.Step {
+func (r *Balancer) Stop(b input.Balancer, needs []string) *engine.Step {
 	n := r.FormerNode(b)
 	s := plan.Step(plan.PhaseClean, "balancer", n.Name, needs)
 	s.ID += "-" + strconv.Itoa(b.Bind)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -24,18 +24,18 @@ import (
 
 // Certs are the cluster's certificates and the kubeconfigs made with them.
 type Certs struct {
-	*env.Env
+	*input.Env
 	mu      sync.Mutex
 	pkiOnce sync.Mutex // held while ReadPKI makes pki
 	pki     *pki.PKI
-	former  env.Former
+	former  input.Former
 }
 
 // New are the certificates of a run, which have not been read yet.
-func New(e *env.Env) *Certs { return &Certs{Env: e} }
+func New(e *input.Env) *Certs { return &Certs{Env: e} }
 
 // SetFormer has the API servers' certificates hold the addresses by which nodes may still reach them.
-func (r *Certs) SetFormer(f env.Former) {
+func (r *Certs) SetFormer(f input.Former) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.former = f
@@ -121,7 +121,7 @@ func (r *Certs) EnsurePKI(ctx context.Context) error {
 		return err
 	}
 	changed = append(changed, adopted...)
-	if err := r.Keep(ctx, env.KeptPKI); err != nil { // a node that trusts authorities which are lost is lost, too
+	if err := r.Keep(ctx, input.KeptPKI); err != nil { // a node that trusts authorities which are lost is lost, too
 		return err
 	}
 	r.mu.Lock()

@@ -14,18 +14,18 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/certs"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // one is a cluster of a single control plane, and what was persisted of it.
-func one(t *testing.T) (*certs.Certs, *[]env.Kept) {
+func one(t *testing.T) (*certs.Certs, *[]input.Kept) {
 	t.Helper()
-	var kept []env.Kept
+	var kept []input.Kept
 	now := time.Now()
-	return certs.New(&env.Env{StateDir: t.TempDir(), Now: func() time.Time { return now },
-		Persist: func(_ context.Context, what env.Kept) error { kept = append(kept, what); return nil },
+	return certs.New(&input.Env{StateDir: t.TempDir(), Now: func() time.Time { return now },
+		Persist: func(_ context.Context, what input.Kept) error { kept = append(kept, what); return nil },
 		Cluster: &config.Cluster{Name: "c", DNSDomain: "cluster.local", Endpoint: "192.0.2.1:6443",
 			ServiceGateway: netip.MustParseAddr("10.32.0.1"), Nodes: []config.Node{{Name: "m1",
 				IP: netip.MustParseAddr("192.0.2.1"), Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}}), &kept
@@ -41,7 +41,7 @@ func TestCertificatesAreMadeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := r.PKI()
-	if first == nil || !slices.Contains(*kept, env.KeptPKI) {
+	if first == nil || !slices.Contains(*kept, input.KeptPKI) {
 		t.Fatalf("made %v, persisted %v", first != nil, *kept)
 	}
 	if err := r.EnsurePKI(t.Context()); !errors.Is(err, engine.ErrUnchanged) {
@@ -59,7 +59,7 @@ func TestCertificatesAreMadeOnce(t *testing.T) {
 // A CA that could not be persisted is nobody's to use.
 func TestCertificatesThatAreNotPersisted(t *testing.T) {
 	r, _ := one(t)
-	r.Persist = func(context.Context, env.Kept) error { return os.ErrPermission }
+	r.Persist = func(context.Context, input.Kept) error { return os.ErrPermission }
 	if err := r.EnsurePKI(t.Context()); event.AsFault(err).Code != "state.write" || r.PKI() != nil {
 		t.Error(err, r.PKI() != nil)
 	}

@@ -22,14 +22,14 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/eggo-k8s/eggo/internal/phases/component/certs"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 )
 
 // Clients reach the API servers and etcd through the nodes.
 type Clients struct {
-	*env.Env
+	*input.Env
 	*inventory.Nodes
 	*certs.Certs
 	mu      sync.Mutex

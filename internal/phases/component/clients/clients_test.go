@@ -15,8 +15,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/component/certs"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -42,7 +42,7 @@ func (h host) Dial(_ context.Context, _, addr string) (net.Conn, error) {
 
 // three are the clients of three control planes; down says who does not answer, asked whom somebody tried to reach.
 func three() (r *Clients, down map[string]*bool, asked *[]string) {
-	e := &env.Env{Cluster: &config.Cluster{}}
+	e := &input.Env{Cluster: &config.Cluster{}}
 	n := inventory.New(e, facts.Places{})
 	r = &Clients{Env: e, Nodes: n, Certs: certs.New(e)}
 	down, asked = map[string]*bool{}, &[]string{}

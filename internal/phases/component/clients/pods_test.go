@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -48,7 +48,7 @@ func TestPodsAreDeletedOnTheirNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := 0
-	e := &env.Env{Emit: func(event.Event) error { told++; return nil }}
+	e := &input.Env{Emit: func(event.Event) error { told++; return nil }}
 	r := &Clients{Env: e, kube: &API{Interface: cs}}
 	for _, x := range []struct {
 		dry  bool

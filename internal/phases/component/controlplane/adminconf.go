@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/assets"
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -41,7 +41,7 @@ func (r *ControlPlane) writeAdminConf(ctx context.Context) error {
 	if err := renameio.WriteFile(filepath.Join(r.StateDir, "admin.conf"), data, 0o600); err != nil {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	if err := r.Keep(ctx, env.KeptAdminConf); err != nil {
+	if err := r.Keep(ctx, input.KeptAdminConf); err != nil {
 		return err
 	}
 	on := []node.File{layout.SecretFile(r.Driver.Paths().AdminConf, data)}

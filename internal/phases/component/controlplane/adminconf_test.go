@@ -13,8 +13,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -48,7 +48,7 @@ func one(t *testing.T) (*ControlPlane, *machine) {
 	if c == nil {
 		t.Fatal(ps)
 	}
-	e := &env.Env{StateDir: t.TempDir(), Now: time.Now, Emit: func(event.Event) error { return nil }, Cluster: c}
+	e := &input.Env{StateDir: t.TempDir(), Now: time.Now, Emit: func(event.Event) error { return nil }, Cluster: c}
 	n, m := inventory.New(e, facts.Places{}), &machine{}
 	n.SetNode("m1", node.New(m, e.Emit))
 	return &ControlPlane{Clients: &clients.Clients{Env: e, Nodes: n, Certs: certs.New(e)}, Driver: paths{}}, m
@@ -61,7 +61,7 @@ func TestNoNodeHasAKubeconfigThatIsNotKept(t *testing.T) {
 		if err := r.EnsurePKI(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r.Persist = func(context.Context, env.Kept) error { return kept }
+		r.Persist = func(context.Context, input.Kept) error { return kept }
 		err := r.writeAdminConf(t.Context())
 		if told := strings.Join(m.told, "\n"); (err == nil) != (kept == nil) ||
 			strings.Contains(told, "/etc/mine/admin.conf") != (kept == nil) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 )
 
@@ -17,16 +17,16 @@ type Begun struct{ SHA256, Token string }
 // ReadBegun reads what is under way of the cluster with this directory; without a token nothing is.
 func ReadBegun(stateDir string) (Begun, error) {
 	var b Begun
-	err := env.ReadUnderWay(stateDir, begunName, &b)
+	err := input.ReadUnderWay(stateDir, begunName, &b)
 	return b, err
 }
 
 // begunName is its file in the cluster's directory.
 const begunName = "restore.json"
 
-func (b Begun) write(stateDir string) error { return env.WriteUnderWay(stateDir, begunName, b) }
+func (b Begun) write(stateDir string) error { return input.WriteUnderWay(stateDir, begunName, b) }
 
-func forgetBegun(stateDir string) error { return env.ForgetUnderWay(stateDir, begunName) }
+func forgetBegun(stateDir string) error { return input.ForgetUnderWay(stateDir, begunName) }
 
 // Places are the directories of a restore on a node, beside that of the member's data, and the snapshot that was sent.
 type Places struct{ Data, Fresh, Old, Snapshot string }

@@ -25,8 +25,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/component/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
@@ -39,7 +39,7 @@ import (
 type fake struct {
 	driver.Driver
 	*etcd.Etcd
-	env *env.Env
+	env *input.Env
 
 	mu       sync.Mutex
 	list     []*pb.Member
@@ -90,7 +90,7 @@ func newFake(t *testing.T, names string, absent ...string) *fake {
 	t.Helper()
 	now := time.Now()
 	f := &fake{sick: map[string]bool{}, idle: map[string]bool{}}
-	f.env = &env.Env{StateDir: t.TempDir(), Now: func() time.Time { return now }, Emit: f.hear,
+	f.env = &input.Env{StateDir: t.TempDir(), Now: func() time.Time { return now }, Emit: f.hear,
 		Cluster: &config.Cluster{
 			Name: "c", DNSDomain: "cluster.local", Endpoint: "192.0.2.1:6443",
 			ServiceGateway: netip.MustParseAddr("10.32.0.1")}}

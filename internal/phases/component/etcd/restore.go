@@ -19,7 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
@@ -111,13 +111,13 @@ func (r *Restore) Prepare() []*engine.Step {
 		if err != nil || b != r.begun {
 			return false, err
 		}
-		return true, r.Keep(ctx, env.KeptRestore)
+		return true, r.Keep(ctx, input.KeptRestore)
 	}
 	begin.Apply = func(ctx context.Context) error {
 		if err := r.begun.write(r.StateDir); err != nil {
 			return err
 		}
-		return r.Keep(ctx, env.KeptRestore)
+		return r.Keep(ctx, input.KeptRestore)
 	}
 	before := plan.Step(plan.PhaseRestore, "before", "", []string{begin.ID})
 	before.Timeout = 30 * time.Minute
@@ -374,5 +374,5 @@ func (r *Restore) end(ctx context.Context) error {
 	if err := forgetBegun(r.StateDir); err != nil {
 		return err
 	}
-	return r.Keep(ctx, env.KeptRestore)
+	return r.Keep(ctx, input.KeptRestore)
 }

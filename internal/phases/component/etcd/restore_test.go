@@ -15,7 +15,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/component/etcd"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
@@ -34,8 +34,8 @@ func step(t *testing.T, steps []*engine.Step, id string) *engine.Step {
 // The same file restored again is the restore that was begun, until that has ended.
 func TestARestoreContinuesWhereItWasInterrupted(t *testing.T) {
 	f := newFake(t, "e1")
-	var kept []env.Kept
-	f.env.Persist = func(_ context.Context, what env.Kept) error { kept = append(kept, what); return nil }
+	var kept []input.Kept
+	f.env.Persist = func(_ context.Context, what input.Kept) error { kept = append(kept, what); return nil }
 	of := func(sum string) (*etcd.Restore, *engine.Step) {
 		t.Helper()
 		r, err := f.Restore(&etcd.SnapshotFile{SHA256: sum})
@@ -48,7 +48,7 @@ func TestARestoreContinuesWhereItWasInterrupted(t *testing.T) {
 	if done, err := begin.Check(t.Context()); done || err != nil {
 		t.Fatal("begun before it was:", err)
 	}
-	if err := begin.Apply(t.Context()); err != nil || !slices.Equal(kept, []env.Kept{env.KeptRestore}) {
+	if err := begin.Apply(t.Context()); err != nil || !slices.Equal(kept, []input.Kept{input.KeptRestore}) {
 		t.Fatal(err, kept)
 	}
 	again, begin := of("a")

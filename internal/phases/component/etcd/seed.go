@@ -19,7 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
@@ -43,11 +43,11 @@ type Seed struct {
 // ReadSeed reads that of the cluster with this directory; without a token there is none.
 func ReadSeed(stateDir string) (Seed, error) {
 	var s Seed
-	return s, env.ReadUnderWay(stateDir, env.SeedName, &s)
+	return s, input.ReadUnderWay(stateDir, input.SeedName, &s)
 }
 
 // Write keeps it.
-func (s Seed) Write(stateDir string) error { return env.WriteUnderWay(stateDir, env.SeedName, s) }
+func (s Seed) Write(stateDir string) error { return input.WriteUnderWay(stateDir, input.SeedName, s) }
 
 // SetSeed has the members begin with what ReadSeed gave. One that cannot be read is the fault of the run: without it
 // the cluster would begin with nothing.
@@ -77,7 +77,7 @@ func (r *Etcd) unseeded(ctx context.Context) error {
 		if err := s.Write(r.StateDir); err != nil {
 			return err
 		}
-		if err := r.Keep(ctx, env.KeptSeed); err != nil {
+		if err := r.Keep(ctx, input.KeptSeed); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (r *Etcd) seeds(needs []string) []*engine.Step {
 		if err := s.Write(r.StateDir); err != nil {
 			return err
 		}
-		return r.Keep(ctx, env.KeptSeed)
+		return r.Keep(ctx, input.KeptSeed)
 	}
 	return append(out, placed)
 }
@@ -228,10 +228,10 @@ func (r *Etcd) Grown(needs []string) *engine.Step {
 		if wait.Dry(ctx) {
 			return engine.ErrUnchanged
 		}
-		if err := env.ForgetUnderWay(r.StateDir, env.SeedName); err != nil {
+		if err := input.ForgetUnderWay(r.StateDir, input.SeedName); err != nil {
 			return err
 		}
-		return r.Keep(ctx, env.KeptSeed)
+		return r.Keep(ctx, input.KeptSeed)
 	}
 	return s
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -53,7 +53,7 @@ func (r *Snapshots) BeforeLoss(ctx context.Context, n config.Node, nd *node.Node
 		}
 		return tell("notice.no-snapshot", "cause", event.Clean(err.Error()))
 	}
-	if err := r.Keep(ctx, env.KeptSnapshots); err != nil { // likewise
+	if err := r.Keep(ctx, input.KeptSnapshots); err != nil { // likewise
 		return err
 	}
 	return tell("notice.snapshot", "path", path)
@@ -88,7 +88,7 @@ func (r *Snapshots) Save(ctx context.Context, path string) error {
 		}
 		s, err := r.save(ctx, n, nd, to)
 		if err == nil {
-			if err := r.Keep(ctx, env.KeptSnapshots); err != nil {
+			if err := r.Keep(ctx, input.KeptSnapshots); err != nil {
 				return err
 			}
 			return r.Emit(event.Notice{

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/phases/component/etcd"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
 	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
@@ -77,8 +77,8 @@ func TestASnapshotIsThatOfTheFirstMemberThatGivesOne(t *testing.T) {
 	f := newFake(t, "e1 e2")
 	gives(t, f)
 	f.sick["e1"] = true
-	var kept []env.Kept
-	f.env.Persist = func(_ context.Context, what env.Kept) error { kept = append(kept, what); return nil }
+	var kept []input.Kept
+	f.env.Persist = func(_ context.Context, what input.Kept) error { kept = append(kept, what); return nil }
 	// Until it is whole, it has no path that others can guess.
 	hear, meanwhile := f.env.Emit, map[string]bool{}
 	f.env.Emit = func(e event.Event) error {
@@ -113,7 +113,7 @@ func TestASnapshotIsThatOfTheFirstMemberThatGivesOne(t *testing.T) {
 		!s.Foreign([]byte("another")) {
 		t.Errorf("%+v %v", s, err)
 	}
-	if !slices.Equal(kept, []env.Kept{env.KeptSnapshots}) ||
+	if !slices.Equal(kept, []input.Kept{input.KeptSnapshots}) ||
 		!slices.Equal(f.notices(), []string{"notice.snapshot-saved"}) {
 		t.Errorf("kept %q, told %q", kept, f.notices())
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/component/clients"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -72,7 +72,7 @@ func (r *Join) makeToken(ctx context.Context) error {
 			return event.NewFault(event.ClassFailed, "state.write", err)
 		}
 	}
-	if err := r.Keep(ctx, env.KeptPKI); err != nil {
+	if err := r.Keep(ctx, input.KeptPKI); err != nil {
 		return err
 	}
 	secret := &corev1.Secret{

@@ -14,8 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -23,23 +23,23 @@ import (
 
 // Nodes are the nodes of a run, what is known of them and what they are served from.
 type Nodes struct {
-	*env.Env
+	*input.Env
 	mu       sync.Mutex
 	nodes    map[string]*node.Node
 	facts    map[string]*facts.Facts
-	bundles  map[string]env.Bundle   // by the key of their source
+	bundles  map[string]input.Bundle // by the key of their source
 	failed   map[string]*event.Fault // what preflight could not inspect
 	places   facts.Places            // what facts are read from, but for the staging directory
 	skipped  map[string]bool         // nodes that the run continues without
-	former   env.Former              // what nodes may still reach the API by
+	former   input.Former            // what nodes may still reach the API by
 	wasDNS   string                  // the kind of CoreDNS that the cluster is changed from
 	Removing []config.Node           // nodes that are removed from the cluster in this run
 }
 
 // New are the nodes of a run, of which nothing is known yet. Their facts are read from places.
-func New(e *env.Env, places facts.Places) *Nodes {
+func New(e *input.Env, places facts.Places) *Nodes {
 	return &Nodes{Env: e, places: places, nodes: map[string]*node.Node{}, facts: map[string]*facts.Facts{},
-		bundles: map[string]env.Bundle{},
+		bundles: map[string]input.Bundle{},
 		failed:  map[string]*event.Fault{}, skipped: map[string]bool{}}
 }
 
@@ -102,14 +102,14 @@ func (r *Nodes) SetFact(name string, f *facts.Facts) {
 }
 
 // Bundle is a staged bundle by the key of its source; nil before.
-func (r *Nodes) Bundle(key string) env.Bundle {
+func (r *Nodes) Bundle(key string) input.Bundle {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.bundles[key]
 }
 
 // SetBundle keeps a staged bundle by the key of its source; nil forgets it.
-func (r *Nodes) SetBundle(key string, b env.Bundle) {
+func (r *Nodes) SetBundle(key string, b input.Bundle) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.bundles[key] = b

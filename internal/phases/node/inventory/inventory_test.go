@@ -7,8 +7,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/nodestest"
@@ -16,7 +16,7 @@ import (
 
 // two are a control plane and a worker, both of amd64.
 func two() *inventory.Nodes {
-	return inventory.New(&env.Env{Cluster: &config.Cluster{
+	return inventory.New(&input.Env{Cluster: &config.Cluster{
 		Nodes: []config.Node{
 			{Name: "m1", Arch: "amd64", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}},
 			{Name: "w1", Arch: "amd64", Roles: []bundle.Role{bundle.Worker}},

@@ -7,28 +7,28 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 )
 
 // SetFormer tells which load balancers and endpoints nodes may still use that deploy.yaml no longer has.
-func (r *Nodes) SetFormer(f env.Former) {
+func (r *Nodes) SetFormer(f input.Former) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.former = f
 }
 
 // Former are the load balancers and endpoints that nodes may still use.
-func (r *Nodes) Former() env.Former {
+func (r *Nodes) Former() input.Former {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return env.Former{Endpoints: slices.Clone(r.former.Endpoints), Balancers: slices.Clone(r.former.Balancers)}
+	return input.Former{Endpoints: slices.Clone(r.former.Endpoints), Balancers: slices.Clone(r.former.Balancers)}
 }
 
 // FormerLiving is Former without load balancers that did not let us in, and endpoints on their machines.
-func (r *Nodes) FormerLiving() env.Former {
+func (r *Nodes) FormerLiving() input.Former {
 	f := r.Former()
 	dead := func(ip string) bool {
-		return slices.ContainsFunc(f.Balancers, func(b env.Balancer) bool {
+		return slices.ContainsFunc(f.Balancers, func(b input.Balancer) bool {
 			return b.IP.String() == ip && r.Node(r.FormerNode(b).Name) == nil
 		})
 	}
@@ -37,16 +37,16 @@ func (r *Nodes) FormerLiving() env.Former {
 		return dead(host)
 	})
 	f.Balancers = slices.DeleteFunc(slices.Clone(f.Balancers),
-		func(b env.Balancer) bool { return dead(b.IP.String()) })
+		func(b input.Balancer) bool { return dead(b.IP.String()) })
 	return f
 }
 
 // DropFormer forgets a load balancer that no longer runs.
-func (r *Nodes) DropFormer(b env.Balancer) {
+func (r *Nodes) DropFormer(b input.Balancer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.former.Balancers = slices.DeleteFunc(slices.Clone(r.former.Balancers),
-		func(x env.Balancer) bool { return x == b })
+		func(x input.Balancer) bool { return x == b })
 }
 
 // FormerPorts are the ports of load balancers that clients may still come to on a machine.
@@ -62,7 +62,7 @@ func (r *Nodes) FormerPorts(ip netip.Addr) []int {
 
 // FormerNode is the machine of a load balancer that deploy.yaml no longer has: a node of the cluster, or one that has
 // no role any more. Its name may be another machine's by now.
-func (r *Nodes) FormerNode(b env.Balancer) config.Node {
+func (r *Nodes) FormerNode(b input.Balancer) config.Node {
 	if i := slices.IndexFunc(r.Cluster.Nodes, func(n config.Node) bool { return n.IP == b.IP }); i >= 0 {
 		return r.Cluster.Nodes[i]
 	}

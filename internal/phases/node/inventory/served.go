@@ -5,8 +5,8 @@ import (
 	"sort"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 )
 
 func (r *Nodes) Arches() []string {
@@ -39,8 +39,8 @@ func (r *Nodes) Sources() []config.BundleSource {
 }
 
 // Candidates are the staged bundles of the machine's architecture.
-func (r *Nodes) Candidates(n config.Node) []env.Bundle {
-	var out []env.Bundle
+func (r *Nodes) Candidates(n config.Node) []input.Bundle {
+	var out []input.Bundle
 	if b := r.Bundle(n.Arch); b != nil {
 		out = append(out, b)
 	}
@@ -55,7 +55,7 @@ func (r *Nodes) Candidates(n config.Node) []env.Bundle {
 // BundleOf is the bundle that the machine is served from: of its architecture the first whose packages are for its
 // operating system, else one without packages. It is nil when none fits, which preflight reports, and when the
 // machine's facts are not known.
-func (r *Nodes) BundleOf(n config.Node) env.Bundle {
+func (r *Nodes) BundleOf(n config.Node) input.Bundle {
 	if f := r.Fact(n.Name); f != nil {
 		return r.BundleFor(n, f)
 	}
@@ -63,8 +63,8 @@ func (r *Nodes) BundleOf(n config.Node) env.Bundle {
 }
 
 // BundleFor is the bundle that a machine with these facts would be served from.
-func (r *Nodes) BundleFor(n config.Node, f *facts.Facts) env.Bundle {
-	var bare env.Bundle
+func (r *Nodes) BundleFor(n config.Node, f *facts.Facts) input.Bundle {
+	var bare input.Bundle
 	for _, b := range r.Candidates(n) {
 		switch m := b.Manifest(); {
 		case !f.Fits(m):
@@ -78,7 +78,7 @@ func (r *Nodes) BundleFor(n config.Node, f *facts.Facts) env.Bundle {
 }
 
 // Served are the machines that a bundle serves.
-func (r *Nodes) Served(b env.Bundle) []config.Node {
+func (r *Nodes) Served(b input.Bundle) []config.Node {
 	var out []config.Node
 	for _, n := range r.Cluster.Nodes {
 		if r.BundleOf(n) == b {

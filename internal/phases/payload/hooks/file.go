@@ -11,7 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -25,7 +25,7 @@ const (
 
 // Check says whether each hook has a machine among the nodes to run on. One that has none was given for nothing, and
 // whoever relies on it has to know: hook.nowhere.
-func Check(hooks []env.Hook, nodes []config.Node) error {
+func Check(hooks []input.Hook, nodes []config.Node) error {
 	for _, h := range hooks {
 		if !slices.ContainsFunc(nodes, h.On) {
 			word := "master"
@@ -53,7 +53,7 @@ func roles() map[string]bundle.Role {
 // in the order of their names, and ROLE is master when it is not given; without it PreHook and PostHook are for all
 // machines that come or go. What runs as root on machines has to be the caller's or root's own and out of reach of
 // others: the faults are hook.role, hook.path, hook.file with the reason, hook.empty.
-func Load(kind, flag string) ([]env.Hook, error) {
+func Load(kind, flag string) ([]input.Hook, error) {
 	path, word, given := strings.Cut(flag, ",")
 	role := bundle.ControlPlane
 	if kind == PreHook || kind == PostHook {
@@ -93,13 +93,13 @@ func Load(kind, flag string) ([]env.Hook, error) {
 			return nil, event.NewFault(event.ClassUsage, "hook.empty", nil, "path", event.Clean(path))
 		}
 	}
-	var out []env.Hook
+	var out []input.Hook
 	for _, f := range files {
 		data, err := read(f)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, env.Hook{Type: kind, Name: filepath.Base(f), Data: data, Role: role})
+		out = append(out, input.Hook{Type: kind, Name: filepath.Base(f), Data: data, Role: role})
 	}
 	return out, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -118,17 +118,17 @@ func TestAHookHasAMachineToRunOn(t *testing.T) {
 	nodes := []config.Node{{Name: "m1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}},
 		{Name: "w1", Roles: []bundle.Role{bundle.Worker}}}
 	for name, c := range map[string]struct {
-		hook  env.Hook
+		hook  input.Hook
 		nodes []config.Node
 		runs  bool
 	}{
-		"of a role":                   {env.Hook{Role: bundle.Worker}, nodes, true},
-		"of a role that nobody has":   {env.Hook{Role: bundle.LoadBalancer}, nodes, false},
-		"of any role":                 {env.Hook{Nodes: []string{"w1"}}, nodes, true},
-		"of masters, a worker leaves": {env.Hook{Role: bundle.ControlPlane, Nodes: []string{"w1"}}, nodes, false},
-		"of workers, a worker leaves": {env.Hook{Role: bundle.Worker, Nodes: []string{"w1"}}, nodes, true},
+		"of a role":                   {input.Hook{Role: bundle.Worker}, nodes, true},
+		"of a role that nobody has":   {input.Hook{Role: bundle.LoadBalancer}, nodes, false},
+		"of any role":                 {input.Hook{Nodes: []string{"w1"}}, nodes, true},
+		"of masters, a worker leaves": {input.Hook{Role: bundle.ControlPlane, Nodes: []string{"w1"}}, nodes, false},
+		"of workers, a worker leaves": {input.Hook{Role: bundle.Worker, Nodes: []string{"w1"}}, nodes, true},
 	} {
-		err := Check([]env.Hook{c.hook}, c.nodes)
+		err := Check([]input.Hook{c.hook}, c.nodes)
 		if f := event.AsFault(err); (err == nil) != c.runs || err != nil &&
 			(f.Code != "hook.nowhere" || f.Class != event.ClassUsage) {
 			t.Errorf("%s: %v", name, err)

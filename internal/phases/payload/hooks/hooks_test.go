@@ -12,8 +12,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
@@ -36,13 +36,13 @@ func (m *machine) Run(_ context.Context, c shell.Command) (shell.Result, error) 
 }
 
 // of is a run of one control plane and one worker with these hooks on the command line; the worker is reached.
-func of(m *machine, list ...env.Hook) *Hooks {
+func of(m *machine, list ...input.Hook) *Hooks {
 	c := &config.Cluster{Name: "mine", Endpoint: "192.0.2.11:6443", Packages: map[bundle.Role][]config.Package{},
 		Nodes: []config.Node{{Name: "m1", IP: netip.MustParseAddr("192.0.2.11"), Arch: "amd64",
 			Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker}}, {Name: "w1",
 			IP: netip.MustParseAddr("192.0.2.21"), Arch: "arm64", Roles: []bundle.Role{bundle.Worker}}}}
 	emit := func(event.Event) error { return nil }
-	n := inventory.New(&env.Env{Cluster: c, Emit: emit, Hooks: list}, facts.Places{})
+	n := inventory.New(&input.Env{Cluster: c, Emit: emit, Hooks: list}, facts.Places{})
 	n.SetNode("w1", node.New(m, emit))
 	r := New(&payload.Payload{Nodes: n}, "/etc/kubernetes")
 	return r
@@ -77,8 +77,8 @@ func TestTheEnvironmentOfAHook(t *testing.T) {
 
 // TestHooksOfANodeRunInTheirOrder, and only where the limit lets them.
 func TestHooksOfANodeRunInTheirOrder(t *testing.T) {
-	hook := func(kind, name string, role bundle.Role) env.Hook {
-		return env.Hook{Type: kind, Name: name, Role: role}
+	hook := func(kind, name string, role bundle.Role) input.Hook {
+		return input.Hook{Type: kind, Name: name, Role: role}
 	}
 	r := of(&machine{}, hook(ClusterPreHook, "a.sh", bundle.Worker), hook(ClusterPostHook, "z.sh", bundle.Worker),
 		hook(ClusterPreHook, "b.sh", bundle.ControlPlane), hook(ClusterPreHook, "c.sh", bundle.Worker))
@@ -104,7 +104,7 @@ func TestHooksOfANodeRunInTheirOrder(t *testing.T) {
 
 // TestWhatRanInAnotherRun is no reason not to run again.
 func TestWhatRanInAnotherRun(t *testing.T) {
-	hook := env.Hook{Type: ClusterPreHook, Name: "a.sh"}
+	hook := input.Hook{Type: ClusterPreHook, Name: "a.sh"}
 	var asked []string
 	for range 2 {
 		m := &machine{}

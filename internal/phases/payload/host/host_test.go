@@ -11,8 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
@@ -44,7 +44,7 @@ func two(m *machine) *Host {
 		return config.Node{Name: name, IP: netip.MustParseAddr(ip), Arch: "amd64", Roles: roles}
 	}
 	emit := func(event.Event) error { return nil }
-	h := &Host{&payload.Payload{Nodes: inventory.New(&env.Env{Emit: emit, Cluster: &config.Cluster{Name: "mine",
+	h := &Host{&payload.Payload{Nodes: inventory.New(&input.Env{Emit: emit, Cluster: &config.Cluster{Name: "mine",
 		Endpoint: "api.example.org:6443", PodCIDR: netip.MustParsePrefix("10.200.0.0/16"),
 		Nodes: []config.Node{n("m1", "192.0.2.11", bundle.ControlPlane, bundle.Etcd),
 			n("w1", "192.0.2.21", bundle.Worker)}}}, facts.Places{})}}

@@ -13,8 +13,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
@@ -27,7 +27,7 @@ type Packages struct {
 	*payload.Payload
 	// Old are the bundles of the version that an upgrade comes from: the old packages are kept from them. One may be
 	// nil: it is not there any more.
-	Old func(config.Node) env.Bundle
+	Old func(config.Node) input.Bundle
 }
 
 // Send lets the node's own package manager choose from the bundle's metadata and sends just the packages that it chose.
@@ -254,7 +254,7 @@ func unsolvable(n config.Node, err error) error {
 }
 
 // sendRepository puts the metadata and a configuration of the package manager's own on the node, and has it read them.
-func sendRepository(ctx context.Context, nd *node.Node, b env.Bundle, p packager) error {
+func sendRepository(ctx context.Context, nd *node.Node, b input.Bundle, p packager) error {
 	if _, err := nd.Change(ctx, node.Change{Desc: event.M("change.repository"), Script: p.setup()}); err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func sendRepository(ctx context.Context, nd *node.Node, b env.Bundle, p packager
 }
 
 // sendMembers uploads members of the bundle to their places in the repository.
-func sendMembers(ctx context.Context, nd *node.Node, b env.Bundle, members []bundle.Member) error {
+func sendMembers(ctx context.Context, nd *node.Node, b input.Bundle, members []bundle.Member) error {
 	var ups []shell.Upload
 	for _, x := range members {
 		ups = append(ups, uploadTo(b, x, inRepo(b.Manifest(), x)))
@@ -275,7 +275,7 @@ func sendMembers(ctx context.Context, nd *node.Node, b env.Bundle, members []bun
 }
 
 // uploadTo is the upload of a bundle's member.
-func uploadTo(b env.Bundle, x bundle.Member, at string) shell.Upload {
+func uploadTo(b input.Bundle, x bundle.Member, at string) shell.Upload {
 	return shell.Upload{Path: at, Mode: 0o644, Size: x.Size, SHA256: x.SHA256, What: path.Base(x.Path),
 		Open: func() (io.ReadSeekCloser, error) { return b.Open(x.Path) }}
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
@@ -25,7 +25,7 @@ var worker = config.Node{Name: "w1", Arch: "amd64", Roles: []bundle.Role{bundle.
 
 // ofAWorker is what a worker gets of a bundle that has a pause image.
 func ofAWorker() *payload.Payload {
-	n := inventory.New(&env.Env{Cluster: &config.Cluster{Nodes: []config.Node{worker}}}, facts.Places{})
+	n := inventory.New(&input.Env{Cluster: &config.Cluster{Nodes: []config.Node{worker}}}, facts.Places{})
 	n.SetFact(worker.Name, &facts.Facts{})
 	n.SetBundle(worker.Arch, nodestest.Box{Is: &bundle.Manifest{Arch: worker.Arch,
 		Images: []bundle.Image{{Name: "registry.k8s.io/pause:3.10.1"}}}})

@@ -11,8 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/plan"
 	"github.com/eggo-k8s/eggo/internal/phases/remove/cleanup"
@@ -72,7 +72,7 @@ func TestTheStopOfAWholeCluster(t *testing.T) {
 // planOf is the cleanup of a whole cluster.
 func planOf(t *testing.T, c *config.Cluster) *engine.Plan {
 	t.Helper()
-	cl := &cleanup.Cleanup{Nodes: inventory.New(&env.Env{Cluster: c}, facts.Places{}),
+	cl := &cleanup.Cleanup{Nodes: inventory.New(&input.Env{Cluster: c}, facts.Places{}),
 		Snapshot: func(context.Context, config.Node, *node.Node) error { return nil }}
 	b := plan.New(plan.Options{Hosts: inventory.Hosts(c)}, plan.Phase{ID: plan.PhaseClean})
 	before, none := cl.InOrder(b), func([]string) []string { return nil }
@@ -139,9 +139,9 @@ func TestAClusterIsForgottenOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var kept []env.Kept
-	e := &env.Env{Cluster: cluster(), StateDir: dir, Emit: func(event.Event) error { return nil },
-		Persist: func(_ context.Context, part env.Kept) error { kept = append(kept, part); return nil }}
+	var kept []input.Kept
+	e := &input.Env{Cluster: cluster(), StateDir: dir, Emit: func(event.Event) error { return nil },
+		Persist: func(_ context.Context, part input.Kept) error { kept = append(kept, part); return nil }}
 	state := (&cleanup.Cleanup{Nodes: inventory.New(e, facts.Places{})}).State()
 	if err := state.Apply(t.Context()); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -18,7 +18,7 @@ import (
 // the cluster for one that lives.
 func (r *Cleanup) forgetState(ctx context.Context) error {
 	left := false
-	gone := []string{"pki", "admin.conf", env.UpgradeName, env.FormerName, env.FormerDNSName, env.SeedName}
+	gone := []string{"pki", "admin.conf", input.UpgradeName, input.FormerName, input.FormerDNSName, input.SeedName}
 	for _, name := range append(gone, configName) {
 		_, err := os.Lstat(filepath.Join(r.StateDir, name))
 		left = left || err == nil
@@ -39,9 +39,9 @@ func (r *Cleanup) forgetState(ctx context.Context) error {
 }
 
 // forgotten are the parts of a cluster's files that a cleanup removes.
-func forgotten() []env.Kept {
-	return []env.Kept{env.KeptPKI, env.KeptAdminConf, env.KeptConfig, env.KeptUpgrade, env.KeptFormer, env.KeptDNS,
-		env.KeptSeed}
+func forgotten() []input.Kept {
+	return []input.Kept{input.KeptPKI, input.KeptAdminConf, input.KeptConfig, input.KeptUpgrade, input.KeptFormer,
+		input.KeptDNS, input.KeptSeed}
 }
 
 // configName is the cluster's own deploy.yaml in its state directory.

@@ -17,7 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver/start"
 	"github.com/eggo-k8s/eggo/internal/phases/component/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/node/wait"
@@ -27,7 +27,7 @@ import (
 
 // Binary runs the components as services.
 type Binary struct {
-	*env.Env
+	*input.Env
 	*payload.Payload
 	*certs.Certs
 	*rolling.Rolling

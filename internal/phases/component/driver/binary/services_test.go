@@ -19,8 +19,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/component/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
@@ -36,7 +36,7 @@ func made(t *testing.T, more string) *Binary {
 	if c == nil {
 		t.Fatal(ps)
 	}
-	e := &env.Env{Cluster: c, Now: time.Now, StateDir: t.TempDir()}
+	e := &input.Env{Cluster: c, Now: time.Now, StateDir: t.TempDir()}
 	p := &payload.Payload{Nodes: inventory.New(e, facts.Places{}),
 		Executed: func(n config.Node) []string { return Executes(c, n) }}
 	r := &Binary{Env: e, Payload: p, Certs: certs.New(e), Rolling: rolling.New(),

@@ -22,8 +22,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver/binary"
 	"github.com/eggo-k8s/eggo/internal/phases/component/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
@@ -41,7 +41,7 @@ func made(t *testing.T, more string) *Kubeadm {
 	if c == nil {
 		t.Fatal(ps)
 	}
-	e := &env.Env{Cluster: c, Now: time.Now, StateDir: t.TempDir(), Emit: func(event.Event) error { return nil }}
+	e := &input.Env{Cluster: c, Now: time.Now, StateDir: t.TempDir(), Emit: func(event.Event) error { return nil }}
 	p := &payload.Payload{Nodes: inventory.New(e, facts.Places{}), Executed: Executes}
 	services := &binary.Binary{Env: e, Payload: p, Certs: certs.New(e), Rolling: rolling.New(),
 		RuntimeUnit: "containerd.service"}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/phases/component/driver"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
-	"github.com/eggo-k8s/eggo/internal/phases/node/env"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -28,7 +28,7 @@ func (n1) Name() string { return "n1" }
 // TestARestartIsDoneThoughNobodyKnowsHowLongItTook: the report of an absence is no part of the restart.
 func TestARestartIsDoneThoughNobodyKnowsHowLongItTook(t *testing.T) {
 	var told []string
-	e := &env.Env{Emit: func(e event.Event) error {
+	e := &input.Env{Emit: func(e event.Event) error {
 		if n, ok := e.(event.Notice); ok {
 			told = append(told, n.Text.Key+" "+n.Text.Args["seconds"])
 		}

@@ -1,4 +1,4 @@
-package env
+package input
 
 import (
 	"encoding/json"

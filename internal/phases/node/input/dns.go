@@ -1,4 +1,4 @@
-package env
+package input
 
 // FormerDNSName is the file in the cluster's directory that says which kind of CoreDNS the cluster is changed from. It
 // is there from the moment in which the new deploy.yaml becomes the cluster's own until nothing of that kind is left,

@@ -1,6 +1,6 @@
-// Package env is what a run needs from outside: the cluster as it is wanted, ways to its nodes and bundles, hooks, a
+// Package input is what a run needs from outside: the cluster as it is wanted, ways to its nodes and bundles, hooks, a
 // place for what must not be lost.
-package env
+package input
 
 import (
 	"context"
