@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/bundle/adopt"
 	"github.com/eggo-k8s/eggo/internal/bundle/build"
+	"github.com/eggo-k8s/eggo/internal/bundle/importarchive"
 	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/output/report/building"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -53,8 +53,8 @@ func newAdopt(env *environment) *cobra.Command {
 
 var kubernetesTag = regexp.MustCompile(`^v1\.\d{1,3}\.\d{1,3}([-+][0-9A-Za-z.+-]{1,40})?$`)
 
-func (f *adoptFlags) options(env *environment) (adopt.Options, error) {
-	o := adopt.Options{Out: f.out, Name: f.name, Arch: f.arch, Kubernetes: f.kubernetes}
+func (f *adoptFlags) options(env *environment) (importarchive.Options, error) {
+	o := importarchive.Options{Out: f.out, Name: f.name, Arch: f.arch, Kubernetes: f.kubernetes}
 	if f.arch != "" && f.arch != "amd64" && f.arch != "arm64" {
 		return o, event.NewFault(event.ClassUsage, "usage.adopt-arch", nil, "arch", f.arch)
 	}
@@ -81,7 +81,7 @@ func (f *adoptFlags) run(ctx context.Context, env *environment, files []string) 
 	if err != nil {
 		return err
 	}
-	w, err := adopt.New(o)
+	w, err := importarchive.New(o)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package adopt_test
+package importarchive_test
 
 import (
 	"archive/tar"
@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/bundle/adopt"
+	"github.com/eggo-k8s/eggo/internal/bundle/importarchive"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/buildtest"
 )
@@ -41,12 +41,12 @@ func handmade(t *testing.T, name, arch string, typed bool, change func(dir strin
 	return file
 }
 
-func adopted(t *testing.T, o adopt.Options, files ...string) (*adopt.Result, error) {
+func adopted(t *testing.T, o importarchive.Options, files ...string) (*importarchive.Result, error) {
 	t.Helper()
 	if o.Name == "" {
 		o.Name = "eggo"
 	}
-	w, err := adopt.New(o)
+	w, err := importarchive.New(o)
 	must(t, err)
 	defer w.Close()
 	for _, f := range files {
@@ -74,7 +74,7 @@ func TestAHandmadeArchiveBecomesABundle(t *testing.T) {
 	}{{"old.tar.gz", false}, {"old.tar.xz", true}, {"old.zip", true}, {"old.tar", false}, {"old.tar.zst", true}} {
 		t.Run(c.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "new", "out")
-			res, err := adopted(t, adopt.Options{Out: out}, handmade(t, c.name, "amd64", c.typed, nil))
+			res, err := adopted(t, importarchive.Options{Out: out}, handmade(t, c.name, "amd64", c.typed, nil))
 			must(t, err)
 			file := filepath.Join(out, "eggo-amd64.tar.gz")
 			report, err := bundle.Verify(t.Context(), file, nil)
@@ -140,7 +140,7 @@ func TestHowAnArchiveWasPacked(t *testing.T) {
 		for _, typed := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				file := rewritten(t, handmade(t, "old.tar", "amd64", typed, nil), path)
-				res, err := adopted(t, adopt.Options{Out: t.TempDir()}, file)
+				res, err := adopted(t, importarchive.Options{Out: t.TempDir()}, file)
 				must(t, err)
 				report, err := bundle.Verify(t.Context(), res.Bundles[0].Path, nil)
 				must(t, err)
@@ -166,7 +166,7 @@ func TestArchivesOfMacOS(t *testing.T) {
 	var all []string
 	for _, change := range []func(string){nil, beside} {
 		file := handmade(t, "old.zip", "amd64", false, change)
-		res, err := adopted(t, adopt.Options{Out: t.TempDir()}, file)
+		res, err := adopted(t, importarchive.Options{Out: t.TempDir()}, file)
 		must(t, err)
 		var names []string
 		for _, m := range res.Manifests {
@@ -196,7 +196,7 @@ func TestCompressedImages(t *testing.T) {
 			put(t, "cni-plugins.tgz", b.Bytes())(dir)
 			remove(t, "images.tar")(dir)
 		})
-		res, err := adopted(t, adopt.Options{Out: t.TempDir()}, file)
+		res, err := adopted(t, importarchive.Options{Out: t.TempDir()}, file)
 		must(t, err)
 		for _, m := range res.Manifests {
 			if len(m.Images) != 3 || !slices.ContainsFunc(m.Members, func(e bundle.Member) bool {
@@ -222,7 +222,7 @@ func TestProgramsAreTakenOutOfPackages(t *testing.T) {
 			map[string]string{"./usr/bin/etcd": kubelet("v1.2.3"), "./usr/bin/etcdctl": kubelet("v1.2.3")}))(dir)
 	})
 	out := t.TempDir()
-	res, err := adopted(t, adopt.Options{Out: out}, file)
+	res, err := adopted(t, importarchive.Options{Out: out}, file)
 	must(t, err)
 	m := res.Manifests[filepath.Join(out, "eggo-amd64.tar.gz")]
 	i := slices.IndexFunc(m.Members, func(e bundle.Member) bool { return e.Path == "kubelet" })
@@ -268,7 +268,7 @@ func TestPackagesOfProgramsThatAreFilesToo(t *testing.T) {
 				}
 			})
 			out := t.TempDir()
-			res, err := adopted(t, adopt.Options{Out: out}, file)
+			res, err := adopted(t, importarchive.Options{Out: out}, file)
 			must(t, err)
 			m := res.Manifests[filepath.Join(out, "eggo-amd64.tar.gz")]
 			for name := range packages {
@@ -318,7 +318,7 @@ func TestWhatAnArchiveLacksIsListed(t *testing.T) {
 			strings.Repeat("0", 64)))
 	})
 	out := t.TempDir()
-	res, err := adopted(t, adopt.Options{Out: out, Kubernetes: "v1.34.1"}, file)
+	res, err := adopted(t, importarchive.Options{Out: out, Kubernetes: "v1.34.1"}, file)
 	must(t, err)
 	m := res.Manifests[filepath.Join(out, "eggo-arm64.tar.gz")]
 	want := []string{"adopt.differ", "adopt.dynamic", "adopt.files", "adopt.ignored", "adopt.image-twice",
@@ -341,7 +341,7 @@ func TestAVersionThatThisReleaseDoesNotKnow(t *testing.T) {
 		fmt.Sprintf("v1.%d.0", bundle.NewestMinor+1): true,
 	} {
 		out := t.TempDir()
-		res, err := adopted(t, adopt.Options{Out: out}, handmade(t, "old.tar.gz", "amd64", true,
+		res, err := adopted(t, importarchive.Options{Out: out}, handmade(t, "old.tar.gz", "amd64", true,
 			put(t, "bin/kubelet", buildtest.ELF("amd64", "\x00"+version+"\x00"))))
 		must(t, err)
 		is := slices.ContainsFunc(res.Warnings, func(m event.Msg) bool {
@@ -368,7 +368,7 @@ func dynamic() []byte {
 // A disk that would get full is reported before the bundle is written, and what was unpacked is removed.
 func TestADiskThatIsTooSmall(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	_, err := adopted(t, adopt.Options{Out: out, Free: func(string) (int64, error) { return 1000, nil }},
+	_, err := adopted(t, importarchive.Options{Out: out, Free: func(string) (int64, error) { return 1000, nil }},
 		handmade(t, "old.tar.gz", "amd64", false, nil))
 	if f := event.AsFault(err); err == nil || f.Code != "adopt.no-space" || f.Class != event.ClassFailed {
 		t.Fatal(err)
@@ -450,56 +450,57 @@ func TestBadArchivesAreRefused(t *testing.T) {
 	must(t, os.WriteFile(plain, []byte("not an archive\n"), 0o600))
 	for _, c := range []struct {
 		code, file string
-		o          adopt.Options
+		o          importarchive.Options
 	}{
-		{"adopt.damaged", cutFile(t, make(nil)), adopt.Options{}},
-		{"adopt.damaged", cutFile(t, handmade(t, "old.tar.xz", "amd64", true, nil)), adopt.Options{}},
-		{"adopt.damaged", cutFile(t, handmade(t, "old.zip", "amd64", true, nil)), adopt.Options{}},
-		{"adopt.damaged", between(t, handmade(t, "old.tar", "amd64", true, nil)), adopt.Options{}},
-		{"adopt.open", filepath.Join(t.TempDir(), "missing.tar.gz"), adopt.Options{}},
-		{"adopt.open", t.TempDir(), adopt.Options{}},
-		{"adopt.format", plain, adopt.Options{}},
-		{"adopt.no-images", make(remove(t, "images.tar")), adopt.Options{}},
-		{"adopt.arch", make(nil), adopt.Options{Arch: "arm64"}},
-		{"adopt.mixed", make(put(t, "other", buildtest.ELF("arm64", "x"))), adopt.Options{}},
-		{"adopt.no-kubelet", make(remove(t, "kubelet")), adopt.Options{}},
-		{"adopt.no-version", make(put(t, "kubelet", buildtest.ELF("amd64", "x"))), adopt.Options{}},
-		{"adopt.version", make(nil), adopt.Options{Kubernetes: "v1.30.1"}},
-		{"adopt.kubernetes-old", make(put(t, "kubelet", buildtest.ELF("amd64", "\x00v1.29.14\x00"))), adopt.Options{}},
+		{"adopt.damaged", cutFile(t, make(nil)), importarchive.Options{}},
+		{"adopt.damaged", cutFile(t, handmade(t, "old.tar.xz", "amd64", true, nil)), importarchive.Options{}},
+		{"adopt.damaged", cutFile(t, handmade(t, "old.zip", "amd64", true, nil)), importarchive.Options{}},
+		{"adopt.damaged", between(t, handmade(t, "old.tar", "amd64", true, nil)), importarchive.Options{}},
+		{"adopt.open", filepath.Join(t.TempDir(), "missing.tar.gz"), importarchive.Options{}},
+		{"adopt.open", t.TempDir(), importarchive.Options{}},
+		{"adopt.format", plain, importarchive.Options{}},
+		{"adopt.no-images", make(remove(t, "images.tar")), importarchive.Options{}},
+		{"adopt.arch", make(nil), importarchive.Options{Arch: "arm64"}},
+		{"adopt.mixed", make(put(t, "other", buildtest.ELF("arm64", "x"))), importarchive.Options{}},
+		{"adopt.no-kubelet", make(remove(t, "kubelet")), importarchive.Options{}},
+		{"adopt.no-version", make(put(t, "kubelet", buildtest.ELF("amd64", "x"))), importarchive.Options{}},
+		{"adopt.version", make(nil), importarchive.Options{Kubernetes: "v1.30.1"}},
+		{"adopt.kubernetes-old", make(put(t, "kubelet", buildtest.ELF("amd64", "\x00v1.29.14\x00"))),
+			importarchive.Options{}},
 		{"adopt.kubernetes-old", make(put(t, "kubelet", buildtest.ELF("amd64", "x"))),
-			adopt.Options{Kubernetes: "v1.29.1"}},
-		{"adopt.os", make(nil), adopt.Options{OS: bundle.OS{Family: "rpm", ID: "centos", Release: "9"}}},
-		{"adopt.member", make(put(t, "images.tar", []byte("no tar"))), adopt.Options{}},
-		{"adopt.member", make(put(t, "bad_1_all.deb", []byte("no deb"))), adopt.Options{}},
+			importarchive.Options{Kubernetes: "v1.29.1"}},
+		{"adopt.os", make(nil), importarchive.Options{OS: bundle.OS{Family: "rpm", ID: "centos", Release: "9"}}},
+		{"adopt.member", make(put(t, "images.tar", []byte("no tar"))), importarchive.Options{}},
+		{"adopt.member", make(put(t, "bad_1_all.deb", []byte("no deb"))), importarchive.Options{}},
 		{"adopt.member", make(put(t, "kubelet_1_amd64.deb", buildtest.DebOf("kubelet", "1", "amd64",
-			map[string]string{"./usr/bin/kubeadm": ""}))), adopt.Options{}},
-		{"adopt.families", make(put(t, "x.rpm", rpm)), adopt.Options{}},
-		{"adopt.layout", raw(t, file("packages/notes.txt", 1)), adopt.Options{}},
-		{"adopt.path", raw(t, file(`..\images.tar`, 1)), adopt.Options{}},
-		{"adopt.duplicate", raw(t, file(`a\b`, 1), file("a/b", 1)), adopt.Options{}},
-		{"adopt.duplicate", raw(t, file("x/x.deb", 1), file("x/pkg/x.deb", 1)), adopt.Options{}},
-		{"adopt.path", raw(t, file("../images.tar", 1)), adopt.Options{}},
-		{"adopt.path", raw(t, file("/etc/images.tar", 1)), adopt.Options{}},
+			map[string]string{"./usr/bin/kubeadm": ""}))), importarchive.Options{}},
+		{"adopt.families", make(put(t, "x.rpm", rpm)), importarchive.Options{}},
+		{"adopt.layout", raw(t, file("packages/notes.txt", 1)), importarchive.Options{}},
+		{"adopt.path", raw(t, file(`..\images.tar`, 1)), importarchive.Options{}},
+		{"adopt.duplicate", raw(t, file(`a\b`, 1), file("a/b", 1)), importarchive.Options{}},
+		{"adopt.duplicate", raw(t, file("x/x.deb", 1), file("x/pkg/x.deb", 1)), importarchive.Options{}},
+		{"adopt.path", raw(t, file("../images.tar", 1)), importarchive.Options{}},
+		{"adopt.path", raw(t, file("/etc/images.tar", 1)), importarchive.Options{}},
 		{"adopt.type", raw(t, tar.Header{Name: "images.tar", Typeflag: tar.TypeSymlink, Linkname: "/etc/shadow"}),
-			adopt.Options{}},
+			importarchive.Options{}},
 		{"adopt.type", raw(t, file("a", 1), tar.Header{Name: "images.tar", Typeflag: tar.TypeLink, Linkname: "a"}),
-			adopt.Options{}},
-		{"adopt.duplicate", raw(t, many...), adopt.Options{}},
-		{"adopt.duplicate", raw(t, file("a", 1), file("A", 1)), adopt.Options{}},
-		{"adopt.duplicate", raw(t, file("a", 1), file("a/b", 1)), adopt.Options{}},
-		{"adopt.duplicate", raw(t, file("x.deb", 1), file("pkg/x.deb", 1)), adopt.Options{}},
+			importarchive.Options{}},
+		{"adopt.duplicate", raw(t, many...), importarchive.Options{}},
+		{"adopt.duplicate", raw(t, file("a", 1), file("A", 1)), importarchive.Options{}},
+		{"adopt.duplicate", raw(t, file("a", 1), file("a/b", 1)), importarchive.Options{}},
+		{"adopt.duplicate", raw(t, file("x.deb", 1), file("pkg/x.deb", 1)), importarchive.Options{}},
 		{"adopt.no-arch", make(func(dir string) {
 			for _, n := range []string{"kube*", "etcd*", "mytool", "containerd*", "socat*"} {
 				list, _ := filepath.Glob(filepath.Join(dir, n))
 				remove(t, names(list)...)(dir)
 			}
 			must(t, buildtest.Save(filepath.Join(dir, "images.tar"), "", "registry.test/pause:3"))
-		}), adopt.Options{}},
+		}), importarchive.Options{}},
 		{"adopt.no-images", make(func(dir string) {
 			must(t, buildtest.Save(filepath.Join(dir, "images.tar"), "amd64", "registry.test/x@sha256:"+
 				strings.Repeat("0", 64)))
-		}), adopt.Options{}},
-		{"bundle.ratio", raw(t, file("images.tar", 80<<20)), adopt.Options{}},
+		}), importarchive.Options{}},
+		{"bundle.ratio", raw(t, file("images.tar", 80<<20)), importarchive.Options{}},
 	} {
 		t.Run(c.code, func(t *testing.T) {
 			home := t.TempDir()
@@ -520,19 +521,19 @@ func TestArchivesThatDoNotGoTogether(t *testing.T) {
 	good := handmade(t, "old.tar.gz", "amd64", true, nil)
 	other := handmade(t, "other.tar.gz", "amd64", false, nil)
 	out := t.TempDir()
-	_, err := adopted(t, adopt.Options{Out: out}, good, other)
+	_, err := adopted(t, importarchive.Options{Out: out}, good, other)
 	if f := event.AsFault(err); err == nil || f.Code != "adopt.same-arch" {
 		t.Fatal(err)
 	}
-	if _, err := adopted(t, adopt.Options{Out: out}, good); err != nil {
+	if _, err := adopted(t, importarchive.Options{Out: out}, good); err != nil {
 		t.Fatal(err)
 	}
-	_, err = adopted(t, adopt.Options{Out: t.TempDir()}, filepath.Join(out, "eggo-amd64.tar.gz"))
+	_, err = adopted(t, importarchive.Options{Out: t.TempDir()}, filepath.Join(out, "eggo-amd64.tar.gz"))
 	if f := event.AsFault(err); err == nil || f.Code != "adopt.is-bundle" {
 		t.Fatal(err)
 	}
 	must(t, os.Rename(good, filepath.Join(out, "eggo-amd64.tar.gz")))
-	_, err = adopted(t, adopt.Options{Out: out}, filepath.Join(out, "eggo-amd64.tar.gz"))
+	_, err = adopted(t, importarchive.Options{Out: out}, filepath.Join(out, "eggo-amd64.tar.gz"))
 	if f := event.AsFault(err); err == nil || f.Code != "adopt.same-file" {
 		t.Fatal(err)
 	}
@@ -544,10 +545,10 @@ func TestLeftoversOfKilledRunsAreRemoved(t *testing.T) {
 	old := filepath.Join(out, ".eggo-adopt-1")
 	must(t, os.Mkdir(old, 0o700))
 	must(t, os.WriteFile(filepath.Join(old, "lock"), nil, 0o600))
-	first, err := adopt.New(adopt.Options{Out: out})
+	first, err := importarchive.New(importarchive.Options{Out: out})
 	must(t, err)
 	defer first.Close()
-	second, err := adopt.New(adopt.Options{Out: out})
+	second, err := importarchive.New(importarchive.Options{Out: out})
 	must(t, err)
 	defer second.Close()
 	if left, _ := filepath.Glob(filepath.Join(out, ".eggo-adopt-*")); len(left) != 2 || slices.Contains(left, old) {
@@ -575,7 +576,7 @@ func FuzzAnArchive(f *testing.F) {
 		home := t.TempDir()
 		file := filepath.Join(home, "old")
 		must(t, os.WriteFile(file, data, 0o600))
-		w, err := adopt.New(adopt.Options{Out: filepath.Join(home, "out"), Name: "eggo"})
+		w, err := importarchive.New(importarchive.Options{Out: filepath.Join(home, "out"), Name: "eggo"})
 		must(t, err)
 		err = w.Read(t.Context(), file, nil)
 		w.Close()
