@@ -69,3 +69,27 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 		t.Errorf("%d links, %d commands, %d targets: the search is broken", links, makes, len(targets))
 	}
 }
+
+// A path of this repository that a document or a comment names is there.
+func TestNamedPathsExist(t *testing.T) {
+	named := regexp.MustCompile(`(?:^|[^\w/.-])(internal/[\w/.-]*\w)`)
+	found := 0
+	read := func(path string, text []byte) {
+		for line := range strings.Lines(string(text)) {
+			if strings.HasSuffix(path, ".go") {
+				_, line, _ = strings.Cut(line, "//")
+			}
+			for _, m := range named.FindAllStringSubmatch(line, -1) {
+				found++
+				if _, err := os.Stat(filepath.Join(root(), filepath.FromSlash(m[1]))); err != nil {
+					t.Errorf("%s names %s, which is not there", path, m[1])
+				}
+			}
+		}
+	}
+	files(t, ".md", read)
+	files(t, ".go", read)
+	if found < 50 {
+		t.Errorf("%d paths: the search is broken", found)
+	}
+}
