@@ -35,8 +35,7 @@ func TestOwnKernelKubeadm(t *testing.T) {
 	sameWithin(t, s.Limit(20*time.Second), before, func() []lab.Snapshot { return snapshots(t, s, 1) })
 }
 
-// TestOwnKernelUpgrade: the binary driver's single machine goes to the next minor, which refuses cgroup v1 unless it is
-// told otherwise.
+// TestOwnKernelUpgrade: the binary driver's single machine goes to the next minor, which by default refuses cgroup v1.
 func TestOwnKernelUpgrade(t *testing.T) {
 	full(t)
 	s := newVM(t)
