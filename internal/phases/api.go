@@ -60,7 +60,7 @@ func Quiet() { clients.Quiet() }
 // change that was not made cannot always be told: such a step counts as changed, with what it announced until then.
 // Nothing is tried twice, proved or undone.
 //
-// input.StateDir is written to, so it has to be a copy that is thrown away.
+// It writes to env.StateDir, so that has to be a copy that is thrown away.
 func DryRun(env Env, planned func(Env) *engine.Plan) *engine.Plan {
 	env.Dry = true
 	return planned(env)

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/component/join"
 	"github.com/eggo-k8s/eggo/internal/phases/component/rolling"
 	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
-	penv "github.com/eggo-k8s/eggo/internal/phases/node/input"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/node/inventory"
 	"github.com/eggo-k8s/eggo/internal/phases/node/layout"
 	"github.com/eggo-k8s/eggo/internal/phases/payload"
@@ -68,9 +68,9 @@ func newRun(env Env) *run {
 		Theirs: at.Theirs, Kubelet: at.Kubelet, Manifests: at.Manifests, Aside: at.Aside,
 		Markers: layout.RuntimeMarkers(), Unit: binary.Units(driver.Kubelet)[0],
 		Space: []string{at.EtcdData}})
-	former := penv.ReadFormer(e)
+	former := input.ReadFormer(e)
 	n.SetFormer(former)
-	n.SetFormerDNS(penv.ReadFormerDNS(e))
+	n.SetFormerDNS(input.ReadFormerDNS(e))
 	c.SetFormer(former)
 	p := &payload.Payload{Nodes: n, Executed: func(n config.Node) []string { return executed(e.Cluster, n) }}
 	cl := &clients.Clients{Env: e, Nodes: n, Certs: c}

@@ -19,7 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Input is all that a sketch is made of.
+// Input has all from which a preview is computed.
 type Input struct {
 	Draft   config.Draft
 	Cluster *config.Cluster    // what the draft makes; nil while it has errors
@@ -65,7 +65,7 @@ func (g Group) Line(p *i18n.Printer, joins bool) string {
 		p.List(g.Runs))
 }
 
-// Of makes the sketch.
+// Of computes the preview.
 func Of(in Input, p *i18n.Printer) Preview {
 	nodes := in.nodes()
 	s := Preview{Stacked: stacked(nodes)}

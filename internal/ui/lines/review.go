@@ -270,7 +270,7 @@ func (w *wizard) names(path string) bool {
 // what the person says.
 func (w *wizard) review(ctx context.Context) error {
 	file := w.target()
-	w.sketch(ctx)
+	w.preview(ctx)
 	for {
 		words := []string{"wizard.key.install", "wizard.key.write", "plain.show", "plain.diff", "plain.plan",
 			"plain.change", "plain.leave"}

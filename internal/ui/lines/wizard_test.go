@@ -129,7 +129,7 @@ func TestTheSignerLineByLine(t *testing.T) {
 }
 
 // The last step says what will stand before it asks anything: groups of nodes, versions, networks, bytes and time.
-func TestReviewBeginsWithTheSketch(t *testing.T) {
+func TestReviewStartsWithThePreview(t *testing.T) {
 	for lang, want := range map[i18n.Lang][]string{
 		i18n.English: {"Control plane (1): m; kube-apiserver :6443, etcd :2379",
 			"Workers (5): w-[1-5]; kubelet, containerd",

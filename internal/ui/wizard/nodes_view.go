@@ -391,7 +391,7 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 	return out, tea.NewCursor(1+x, at+y)
 }
 
-// lookAt is what is known of the machine; nil when nothing is.
+// probeOf returns what is known of the machine; nil if nothing is known.
 func (n *nodes) probeOf(i int) *draft.Probe {
 	return n.p.probed[draft.MachineKey(n.p.draft.Machines[i])]
 }

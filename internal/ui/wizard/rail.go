@@ -191,7 +191,7 @@ func (p *Page) step(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
 	s := p.steps[p.at]
 	head := []string{t.Title.Render(e.P.T("wizard.head." + s.id()))}
-	if h > 14 && (s.id() != "review" || h > 20) { // there it is the sketch that needs the lines
+	if h > 14 && (s.id() != "review" || h > 20) { // there the preview needs the lines
 		about := e.P.T("wizard.about." + s.id())
 		if p.joins() && s.id() == "nodes" {
 			about = e.P.T("wizard.add.about")

@@ -320,7 +320,7 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 		frame.Binding{Keys: []string{"end", "G"}, Do: move(1 << 20), Help: true})
 }
 
-// views are what Review can show, in order; the sketch comes first.
+// views lists what Review can show, in order; the preview comes first.
 func (r *review) views() []string {
 	list := []string{"sketch", "file", "diff", "plan"}
 	if r.p.svc.Plan == nil {
@@ -416,7 +416,7 @@ func (r *review) lines(e *frame.Env, w int) (n int, line func(i int) string) {
 	var all []string
 	switch r.views()[r.view] {
 	case "sketch":
-		all = r.sketchLines(e, w)
+		all = r.previewLines(e, w)
 	case "diff":
 		all = r.diff(e, w)
 	case "plan":

@@ -1,6 +1,7 @@
 // Package start starts a component of Kubernetes on a node, or restarts it on one node at a time, whichever way it
 // runs.
-// It may import driver, rolling and nodes and what lies beneath them.
+//
+// It may import component/driver, component/rolling, and of node inventory, wait and node itself.
 package start
 
 import (

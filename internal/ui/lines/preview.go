@@ -9,8 +9,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/installpreview"
 )
 
-// sketch prints what an install makes: the groups of nodes, then what is known of the cluster.
-func (w *wizard) sketch(ctx context.Context) {
+// preview prints what an installation creates: the groups of nodes, then what is known of the cluster.
+func (w *wizard) preview(ctx context.Context) {
 	in := installpreview.Input{Draft: w.draft}
 	in.Cluster, _ = w.draft.Check("deploy.yaml")
 	joins := w.members != nil

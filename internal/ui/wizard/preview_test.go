@@ -60,7 +60,7 @@ func toReview(t testing.TB, lang i18n.Lang, ascii bool, w, h, n int, roles ...st
 
 // The last step begins with a picture of what will stand, and what is known of it, before anything else: for clusters
 // of any size, in both languages.
-func TestReviewBeginsWithASketch(t *testing.T) {
+func TestReviewStartsWithThePreview(t *testing.T) {
 	a := toReview(t, i18n.English, false, 120, 40, 3)
 	uitest.Has(t, a, "Control plane (1)", "kube-apiserver :6443", "etcd :2379", "──→", "Workers (2)",
 		"kubelet, containerd", "Kubernetes v1.34.2, etcd v3.6.4, containerd 1.6.20, flannel v0.28.4,",
@@ -77,7 +77,7 @@ func TestReviewBeginsWithASketch(t *testing.T) {
 }
 
 // Etcd of its own stands below the control planes, the load balancer before them; each line is as wide as the others.
-func TestTheSketchHasAllRoles(t *testing.T) {
+func TestThePreviewHasAllRoles(t *testing.T) {
 	for _, w := range []int{80, 120, 200} {
 		a := toReview(t, i18n.English, false, w, 40, 6, "home", "down", "e", "down", "e", "down", "e", "down", "l",
 			"home", "e")
@@ -87,8 +87,8 @@ func TestTheSketchHasAllRoles(t *testing.T) {
 	}
 }
 
-// The sketch of a cluster that machines join says how many are new, and nothing of what stays.
-func TestTheSketchOfAJoin(t *testing.T) {
+// The preview of a cluster that machines join says how many are new, and nothing of what stays.
+func TestThePreviewOfAJoin(t *testing.T) {
 	w := &world{files: map[string]string{}, written: map[string]config.Draft{}}
 	a, _ := openAdd(t, w, i18n.English)
 	uitest.Type(t, a, "web-1 10.0.0.20")

@@ -19,8 +19,8 @@ const (
 	namesMost = 4 // lines of names in a box
 )
 
-// sketchLines are the picture of the cluster and what is known of it.
-func (r *review) sketchLines(e *frame.Env, w int) []string {
+// previewLines returns the picture of the cluster and what is known of it.
+func (r *review) previewLines(e *frame.Env, w int) []string {
 	p := r.p
 	in := installpreview.Input{Draft: p.draft, Cluster: p.cluster, Plan: r.plan, Past: r.past,
 		Planned: r.planOf == p.drafted() && !r.busy && r.fault == nil}
