@@ -92,7 +92,7 @@ func handmade(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(buildtest.Handmade(ts.MkAbs(args[0]), args[1], args[2] == "typed"))
 }
 
-// pack FILE DIR makes an archive of a directory's content.
+// packed runs the command pack FILE DIR, which makes an archive of a directory's content.
 func packed(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(buildtest.Pack(ts.MkAbs(args[0]), ts.MkAbs(args[1])))
 }

@@ -74,7 +74,7 @@ func (o *offline) add(file string, r *bundle.Report) {
 	o.given = append(o.given, given{file, r.Manifest.Full(), r.Base})
 }
 
-// judge says everything that is missing. whole: all bundles that were given are undamaged, so that one which is not
+// check returns everything that is missing. whole: all bundles that were given are undamaged, so that one which is not
 // there was not given.
 func (o *offline) check(whole bool) []error {
 	var bad []error

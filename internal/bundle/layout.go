@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// typedDirs are the directories of the typed layout; what is not here stands at the root.
+// typedDir returns the directory of a kind in the typed layout; "": members of this kind are at the root.
 func typedDir(k Kind) string {
 	switch k {
 	case Deb, RPM, Metadata:

@@ -51,7 +51,7 @@ func upgraded(t *testing.T, l *phasestest.Lab, o upgrade.Options) (*book, engine
 	return run(t, l, func(e phases.Env) *engine.Plan { return phases.Upgrade(e, o) })
 }
 
-// runs says of every component of Kubernetes which program runs.
+// running returns the program that each component of Kubernetes runs, by node and component.
 func running(l *phasestest.Lab) map[string]string {
 	out := map[string]string{}
 	for name, n := range l.Nodes {

@@ -161,7 +161,7 @@ func (s *Server) answer(ctx context.Context, v manager.View, status int) *shown 
 	return out
 }
 
-// options are what every run may be told.
+// RunOptions has the options that every run takes.
 type RunOptions struct {
 	OnFailure string `json:"on_failure,omitempty" doc:"abort (default), skip, ask, undo, retry=N." maxLength:"16"`
 	HostKeys  string `json:"host_keys,omitempty" enum:"strict,accept-new" doc:"What is done about an unknown host key."`

@@ -31,7 +31,7 @@ func values() map[string]string {
 	}
 }
 
-// looks finds on a page what values of others must not come to.
+// found is a script that lists what values of others have made of a page and must not.
 const found = `(() => {
 	const out = new Set(), width = WIDTH;
 	if (window.hacked !== undefined) out.add("a script ran: " + window.hacked);
@@ -226,7 +226,7 @@ func (w *walk) pressAll(path string, fails bool, fields map[string]string) {
 	}
 }
 
-// whole is a form of machines whose rules hold, so that what the server answers is shown.
+// valid returns a form of machines whose rules hold, so that what the server answers is shown.
 func valid() map[string]string {
 	out := map[string]string{}
 	for name, list := range whole() {

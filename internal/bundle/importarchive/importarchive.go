@@ -1,6 +1,9 @@
 // Package importarchive makes bundles of archives that were packed by hand, as the manual of the original eggo
 // describes: packages and images.tar at the root, or pkg, bin, file, dir and image. Nothing of an archive is executed.
-// What the archive cannot prove is listed in the manifest. It may import the packages of internal/bundle.
+// What the archive cannot prove is listed in the manifest. Its messages have codes that begin with "adopt.", as before
+// it had this name: codes are an interface.
+//
+// It may import the packages of internal/bundle.
 package importarchive
 
 import (

@@ -66,7 +66,7 @@ func header(tags values) []byte {
 	return slices.Concat(out, index.Bytes(), store.Bytes())
 }
 
-// file makes an rpm file from the tags of its two headers and a payload.
+// rpmFile makes an rpm file from the tags of its two headers and a payload.
 func rpmFile(sig, gen values, payload string) []byte {
 	lead := make([]byte, leadSize)
 	copy(lead, "\xed\xab\xee\xdb\x03\x00")

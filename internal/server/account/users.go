@@ -61,7 +61,7 @@ var userName = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}\p{M}._@-]*$`)
 
 const mostName = 64
 
-// name is a name as it is stored.
+// canonical returns a name as it is stored.
 func canonical(name string) string { return strings.ToLower(norm.NFKC.String(name)) }
 
 func checkName(name string) error {

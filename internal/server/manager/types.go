@@ -2,7 +2,7 @@
 // message after the other. What it does on machines is a run of its own process (Runner); what it has to know after a
 // restart is written down together with the change of state (Store). State machine: package state.
 //
-// It knows no HTTP and no language. It may import event and the requests of operations.
+// It knows no HTTP and no language. It may import run/event.
 package manager
 
 import (
@@ -219,8 +219,8 @@ type Runner interface {
 	// Scan says what the state directory has, Find what it has of one cluster: nothing but its name if it has none.
 	Scan(ctx context.Context) ([]Found, error)
 	Find(ctx context.Context, cluster string) (Found, error)
-	// LastRunOfPredecessor is the newest run that removed a cluster of this name from all its machines, and when it
-	// ended; "": none did.
+	// Former returns the newest run that removed a cluster of this name from all its machines, and when it ended; "":
+	// none did.
 	Former(ctx context.Context, cluster string) (run string, ended time.Time)
 	// Removed is told that a cluster is no more on its machines: what was kept for it is not needed.
 	Removed(cluster string) error

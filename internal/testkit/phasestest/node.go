@@ -392,13 +392,13 @@ func (n *Node) active(unit string) bool {
 	return err == nil
 }
 
-// refused is what a dial to a port gets on which nobody listens.
-// listens says whether the load balancer's configuration has the port.
+// listens reports whether the load balancer's configuration has the port.
 func (n *Node) listens(port string) bool {
 	conf, err := os.ReadFile(n.Path("/etc/eggo/nginx-lb.conf"))
 	return err == nil && bytes.Contains(conf, []byte("listen "+port+" "))
 }
 
+// refused returns the error of a dial to a port on which nothing listens.
 func refused(addr string) error {
 	return event.NewFault(event.ClassFailed, "ssh.forward-failed",
 		fmt.Errorf("connect to %s: connection refused", addr), "addr", addr)

@@ -67,7 +67,7 @@ func (f *filter) line(e *frame.Env, shown, all, w int) string {
 	return l.To(w-widget.Width(right)-1).Add(e.Theme.Dim, right).String()
 }
 
-// key is the binding that begins it, and Esc's while there is something to clear.
+// keys returns the binding that starts the filter, and that of Esc if there is something to clear.
 func (f *filter) keys() []frame.Binding {
 	out := []frame.Binding{{Keys: []string{"/"}, Word: "ui.key.filter", Do: func() tea.Cmd {
 		f.typing = true

@@ -1,5 +1,8 @@
 // Package clusterspec says what a server takes for a cluster: its words, the rules of the design about them, and the
-// deploy.yaml that follows. It may import config, bundle and event.
+// deploy.yaml that follows. The codes of its findings begin with "profile." as before it had this name: codes are an
+// interface.
+//
+// It may import config, bundle, run/event and output/spelling.
 package clusterspec
 
 import (
