@@ -2,5 +2,6 @@
 // The format is described in docs/bundle-format.md. Paths on a node (nodepath) and JSON Schemas (schema) are here too,
 // because config and bundles share them.
 //
-// It may import run/event. Begin with manifest.go, then open.go for how a bundle is read and build for how one is made.
+// It may import run/event; build may also import assets, for the keys of the default spec. Start with manifest.go, then
+// open.go, which reads a bundle, and build, which makes one.
 package bundle

@@ -3,6 +3,6 @@
 // is built), payload (what a node gets), component (etcd, the control plane, kubelets, addons), preflight, upgrade,
 // remove, takeover, status and pki.
 //
-// It may import run, bundle and config, and of remote only shell: how a node is reached is not known here, a node is a
-// node.Host. Begin with deploy.go, the order of a deploy, then node and plan.
+// It may import run/engine, run/event, run/scratch, bundle, config, assets and, of remote, only shell: how a node is
+// reached is not known here, a node is a node.Host. Start with deploy.go, the order of a deploy, then node and plan.
 package phases

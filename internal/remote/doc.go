@@ -8,6 +8,6 @@
 // All errors are *event.Fault with Node set. "ssh.unknown-outcome" says that a command was sent and its end is not
 // known.
 //
-// It may import run/event and run/scratch. Begin with remote.go and link.go; shell has the values that the phases share
+// It may import run/event and run/scratch. Start with remote.go and link.go; shell has the values that the phases share
 // with it.
 package remote

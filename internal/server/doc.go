@@ -1,7 +1,8 @@
-// Package server is the REST API of a cluster manager: /api/v1, described by OpenAPI from its types. What it does is
-// done by manager, runs and operation; who may, says access, which account answers. The web page is page; listen has
-// the certificates and limits of the server, database its one file.
+// Package server is the REST API of a cluster manager: /api/v1, described by OpenAPI from its types. Subpackages
+// manager and manager/runs, and package operation, do the work; access defines the rights, account implements them. The
+// web page is page; listen has the certificates and limits of the server, database its one file.
 //
-// It may import operation and what that stands on; package access stays apart from account, because routes ask it
-// without a database. Begin with server.go, then manager.
+// It may import operation, phases/pki, run/event and run/scratch; its subpackages have rows of their own in
+// internal/testkit/rules. Package access is not part of account because routes use it without a database. Start with
+// server.go, then manager.
 package server

@@ -3,5 +3,5 @@
 // it about machines and bundles, as values. The wizard and the line interface use it; it knows neither. What is right
 // is not decided here: that is internal/config's.
 //
-// It may import config, machines, bundle, event and i18n.
+// It may import config, config/machines, bundle, run/event and output/i18n.
 package draft

@@ -1,6 +1,6 @@
 // Package remove takes nodes out of a cluster that lives: empties them of pods before anything else changes, and
-// forgets them in the cluster and on the jump host when they are clean. It may import drain, the clients and what
-// stands beneath them; that a node leaves etcd is etcd's work, and that it is cleaned is cleanup's.
+// forgets them in the cluster and on the jump host when they are clean. It may import drain, clients and what
+// they import; that a node leaves etcd is etcd's work, and that it is cleaned is cleanup's.
 package remove
 
 import (

@@ -1,5 +1,5 @@
-// Package access is what the routes of a server ask about whoever calls them: who it is, and whether he may. Package
-// account answers; tests have fakes. It imports nothing but event.
+// Package access has what the routes of a server ask about a caller: who the caller is and what they may do. Package
+// account implements it; tests have fakes. It imports only event.
 package access
 
 import (

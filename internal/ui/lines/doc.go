@@ -1,7 +1,8 @@
 // Package lines is the interface line by line, for screen readers, serial lines and terminals that cannot be drawn on:
 // the menu, the wizard and the view of a run, in whole lines with numbered choices. Nothing is coloured, drawn over or
 // moved. It edits the same draft as the screen's wizard, by the same steps, and runs are processes of their own here
-// too. What it reads and writes is handed in, and so is all that it has done.
+// too. Its reader, its writer and the functions that do the work are parameters.
 //
-// It may import backend, draft, report, run/state, config, bundle, event, i18n and the requests of operations.
+// It may import installpreview, operation/host/backend, operation/request, config, config/draft, config/machines,
+// bundle, run/event, run/state and, of output, document, i18n, plaintext and report.
 package lines

@@ -1,5 +1,5 @@
 // Package cleanup takes back on a machine what was recorded there, in the reverse order of the install, and forgets a
-// cluster that is gone on the jump host. It may import the nodes and the builder of plans; what stops the pods and
+// cluster that is gone on the jump host. It may import node, input, inventory and plan; what stops the pods and
 // what saves etcd's data is handed in.
 package cleanup
 

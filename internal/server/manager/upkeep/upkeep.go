@@ -1,6 +1,7 @@
-// Package upkeep begins by itself what is due in the clusters of a server: backups, and the renewal of certificates
-// before they expire. What it begins are operations like all others, in the name of the schedule. It may import
-// manager, the requests of operations and pki.
+// Package upkeep starts what is due in the clusters of a server: backups, and the renewal of certificates before they
+// expire. These are operations like all others, in the name of the schedule.
+//
+// It may import manager, operation/request and phases/pki.
 package upkeep
 
 import (
