@@ -201,16 +201,3 @@ func TestManyOfNothing(t *testing.T) {
 		}
 	}
 }
-
-func TestPortablePath(t *testing.T) {
-	for p, want := range map[string]bool{
-		"kubelet": true, "addons/net.yml": true, "console": true, "com10": true, "com0": true, "auxiliary.yaml": true,
-		"a/.b": true,
-		"con":  false, "CON": false, "aux.yaml": false, "addons/nul.tar.gz": false, "com1": false, "LPT9.x": false,
-		"a./b": false, "a.": false,
-	} {
-		if bundle.PortablePath(p) != want {
-			t.Errorf("%s: want %v", p, want)
-		}
-	}
-}

@@ -47,20 +47,3 @@ func isDigest(s string) bool {
 // fold gives the key by which names are compared: two names with the same key are one file on some system that a bundle
 // may be unpacked on (case-insensitive or normalising file systems).
 func fold(c cases.Caser, p string) string { return norm.NFC.String(c.String(norm.NFC.String(p))) }
-
-// PortablePath says whether a member's path can also be written on FAT and by Windows: no name that a device has there,
-// none that ends with a dot. CheckPath refuses what is dangerous; this is what a builder may warn of.
-func PortablePath(p string) bool {
-	for s := range strings.SplitSeq(p, "/") {
-		stem, _, _ := strings.Cut(strings.ToUpper(s), ".")
-		switch stem {
-		case "CON", "PRN", "AUX", "NUL":
-			return false
-		}
-		if len(stem) == 4 && (strings.HasPrefix(stem, "COM") || strings.HasPrefix(stem, "LPT")) && stem[3] >= '1' &&
-			stem[3] <= '9' || strings.HasSuffix(s, ".") {
-			return false
-		}
-	}
-	return true
-}

@@ -241,7 +241,7 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-func TestMissingAndUnused(t *testing.T) {
+func TestMissing(t *testing.T) {
 	sum := "sha256:" + strings.Repeat("a", 64)
 	found := func(names ...string) []addon.Found {
 		var b strings.Builder
@@ -256,28 +256,25 @@ func TestMissingAndUnused(t *testing.T) {
 		return f
 	}
 	for _, c := range []struct {
-		want, have      string
-		missing, unused bool
+		want, have string
+		missing    bool
 	}{
-		{"busybox", "docker.io/library/busybox:latest", false, false},
-		{"docker.io/busybox:1", "index.docker.io/library/busybox:1", false, false},
-		{"calico/node:v1", "docker.io/calico/node:v1", false, false},
-		{"busybox:1", "busybox:2", true, true},
-		{"quay.io/x/y:1", "x/y:1", true, true},
-		{"localhost/x:1", "docker.io/localhost/x:1", true, true},
-		{"quay.io/x/y@" + sum, "quay.io/x/y:1", true, true},
-		{"quay.io/x/y@" + sum, "quay.io/x/y@" + sum, false, false},
-		{"quay.io/x/y:1@" + sum, "quay.io/x/y:2@" + sum, false, false},
-		{"quay.io/x/y:1", "quay.io/x/y:1@" + sum, false, false},
-		{"reg.test:5000/x", "reg.test:5000/x:latest", false, false},
-		{"busybox", "No Image", true, true},
+		{"busybox", "docker.io/library/busybox:latest", false},
+		{"docker.io/busybox:1", "index.docker.io/library/busybox:1", false},
+		{"calico/node:v1", "docker.io/calico/node:v1", false},
+		{"busybox:1", "busybox:2", true},
+		{"quay.io/x/y:1", "x/y:1", true},
+		{"localhost/x:1", "docker.io/localhost/x:1", true},
+		{"quay.io/x/y@" + sum, "quay.io/x/y:1", true},
+		{"quay.io/x/y@" + sum, "quay.io/x/y@" + sum, false},
+		{"quay.io/x/y:1@" + sum, "quay.io/x/y:2@" + sum, false},
+		{"quay.io/x/y:1", "quay.io/x/y:1@" + sum, false},
+		{"reg.test:5000/x", "reg.test:5000/x:latest", false},
+		{"busybox", "No Image", true},
 	} {
 		f := found(c.want)
 		if got := len(addon.Missing(f, []string{"other:1", c.have})) > 0; got != c.missing {
 			t.Errorf("%s with %s: missing %v", c.want, c.have, got)
-		}
-		if got := len(addon.Unused(f, []string{c.have})) > 0; got != c.unused {
-			t.Errorf("%s with %s: unused %v", c.want, c.have, got)
 		}
 	}
 	for name, want := range map[string]bool{"a": true, "a:latest": true, "a:1": false, "a:latest@" + sum: false,
@@ -311,8 +308,7 @@ func FuzzImages(f *testing.F) {
 			if x.Ref == "" || x.Line < 1 || x.Doc < 1 {
 				t.Fatalf("%+v", x)
 			}
-			if len(addon.Missing([]addon.Found{x}, []string{x.Name})) > 0 ||
-				len(addon.Unused([]addon.Found{x}, []string{x.Name})) > 0 {
+			if len(addon.Missing([]addon.Found{x}, []string{x.Name})) > 0 {
 				t.Fatalf("%q does not mean itself", x.Name)
 			}
 		}

@@ -2,7 +2,6 @@ package addon
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -98,21 +97,6 @@ func Missing(found []Found, have []string) []Found {
 	for _, f := range found {
 		if !known[f.Ref] {
 			out = append(out, f)
-		}
-	}
-	return out
-}
-
-// Unused are the names in have that no image found means, in their order. Guesses count as uses.
-func Unused(found []Found, have []string) []string {
-	used := map[string]bool{}
-	for _, f := range found {
-		used[f.Ref] = true
-	}
-	var out []string
-	for _, h := range have {
-		if r, ok := parseRef(h); !ok || !slices.ContainsFunc(r.names(), func(n string) bool { return used[n] }) {
-			out = append(out, h)
 		}
 	}
 	return out

@@ -128,11 +128,7 @@ func same(t *testing.T, chosen []*Package, want []string) bool {
 func consistent(t *testing.T, arch string, chosen []*Package, roots []string) {
 	t.Helper()
 	dir := t.TempDir()
-	var text bytes.Buffer
-	if err := WritePackages(&text, chosen, (*Package).File); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "Packages"), text.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "Packages"), []byte(flatRepository(chosen)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	apt := newApt(t, arch, "deb [trusted=yes] file:"+dir+" ./\n")
@@ -190,7 +186,8 @@ func liveIndex(t *testing.T, arch string) live {
 
 func (l *live) add(t *testing.T, e SourceEntry, keys openpgp.EntityList) {
 	t.Helper()
-	rel, err := ParseRelease(get(t, e.Base()+"InRelease"), keys, e.Suite, l.arch, time.Now(), true)
+	check := Check{Suite: e.Suite, Arch: l.arch, Keys: keys, Now: time.Now(), IgnoreExpiry: true}
+	rel, err := check.InRelease(get(t, e.Base()+"InRelease"))
 	if err != nil {
 		t.Fatal(err)
 	}

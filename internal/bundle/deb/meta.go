@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"unicode/utf8"
@@ -71,23 +70,13 @@ func cleanValue(v string) string {
 	return v
 }
 
-// WritePackages writes the metadata of a flat repository that apt reads: MetaOf each package in the given order.
-func WritePackages(w io.Writer, list []*Package, file func(*Package) string) error {
-	for _, p := range list {
-		if _, err := io.WriteString(w, MetaOf(p, file(p))+"\n"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // maxMetas bounds the whole of a bundle's metadata, in bytes.
 const maxMetas = 256 << 20
 
-// PackagesFromMetas makes the Packages file that WritePackages made, of what MetaOf returned, in this release or an
-// earlier one, which kept Phased-Update-Percentage. The metas may come from anywhere: each must be exactly one stanza,
-// with each field once and no control characters, whole, for a file at the root, and no two for the same file. Fault
-// "deb.meta".
+// PackagesFromMetas makes the Packages file of a flat repository, which apt reads, of what MetaOf returned, in this
+// release or an earlier one, which kept Phased-Update-Percentage. The metas may come from anywhere: each must be
+// exactly one stanza, with each field once and no control characters, whole, for a file at the root, and no two for the
+// same file. Fault "deb.meta".
 func PackagesFromMetas(metas []string) ([]byte, error) {
 	var out bytes.Buffer
 	files := map[string]bool{}

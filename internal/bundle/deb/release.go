@@ -73,14 +73,8 @@ type Check struct {
 	IgnoreExpiry bool
 }
 
-// ParseRelease checks the signature of an InRelease file with any key of the ring, and that it is for the suite, for
-// now and for the architecture. Faults: see Check.InRelease.
-func ParseRelease(data []byte, keys openpgp.EntityList, suite, arch string, now time.Time, ignoreExpiry bool) (*Release,
-	error) {
-	return Check{Suite: suite, Arch: arch, Keys: keys, Now: now, IgnoreExpiry: ignoreExpiry}.InRelease(data)
-}
-
-// InRelease reads an InRelease file, whose signature is inside. Faults: "deb.signature", "deb.release",
+// InRelease reads an InRelease file, whose signature is inside: it checks that a key of the ring made it, and that the
+// file is for the suite, for now and for the architecture. Faults: "deb.signature", "deb.release",
 // "deb.release-weak" (no SHA256 sums), "deb.release-suite", "deb.release-expired" (never when IgnoreExpiry),
 // "deb.release-future", "deb.release-arch".
 func (c Check) InRelease(data []byte) (*Release, error) {

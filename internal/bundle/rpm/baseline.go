@@ -18,14 +18,12 @@ type Installed struct {
 	Arch string
 }
 
-// BaselineFormat makes rpm print what ReadBaseline reads: rpm -qa --qf BaselineFormat.
-const BaselineFormat = `%{NAME}\t%{EPOCH}:%{VERSION}-%{RELEASE}\t%{ARCH}\n`
-
 const maxBaseline = 100000
 
-// ReadBaseline reads the list that rpm -qa prints in BaselineFormat: name, epoch:version-release ("(none)" for no
-// epoch) and architecture, separated by tabs, one package in a line; empty lines and those that begin with "#" are
-// passed over. The keys that rpm keeps as packages (gpg-pubkey) are left out. Fault: "rpm.baseline".
+// ReadBaseline reads the list that rpm -qa --qf '%{NAME}\t%{EPOCH}:%{VERSION}-%{RELEASE}\t%{ARCH}\n' prints: name,
+// epoch:version-release ("(none)" for no epoch) and architecture, separated by tabs, one package in a line; empty lines
+// and those that begin with "#" are skipped, and so are the keys that rpm keeps as packages (gpg-pubkey). Fault:
+// "rpm.baseline".
 func ReadBaseline(r io.Reader) ([]Installed, error) {
 	var list []Installed
 	sc := bufio.NewScanner(r)

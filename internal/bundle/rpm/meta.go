@@ -128,18 +128,9 @@ func packageOfMeta(meta string) (*Package, error) {
 	return p, nil
 }
 
-// WriteRepodata makes the metadata of a repository with these packages at its root, by the files' names: what the
-// nodes' dnf chooses from. It depends on the packages alone, not on their order.
-func WriteRepodata(list []*Package) (map[string][]byte, error) {
-	metas := make([]string, 0, len(list))
-	for _, p := range list {
-		metas = append(metas, MetaOf(p))
-	}
-	return RepodataFromMetas(metas)
-}
-
-// RepodataFromMetas is WriteRepodata for packages of which only the metadata is at hand, as a lock has it. Faults:
-// "rpm.meta" and "rpm.same-file", when two packages would have the same file.
+// RepodataFromMetas makes the metadata of a repository with the packages of the metas at its root, by the files' names:
+// the nodes' dnf chooses from it. It depends on the packages alone, not on their order. Faults: "rpm.meta" and
+// "rpm.same-file", when two packages would have the same file.
 func RepodataFromMetas(metas []string) (map[string][]byte, error) {
 	type entry struct {
 		p    *Package
