@@ -318,7 +318,7 @@ func certificates(o serveOptions, sure *trusted) (*listen.Certificates, error) {
 	case o.cert != "":
 		return listen.FromFiles(o.cert, o.key, time.Now)
 	}
-	return listen.SelfMadeBy(filepath.Join(o.data, "tls"), listen.Names(o.address, o.names...), time.Now, sure.Now)
+	return listen.SelfMade(filepath.Join(o.data, "tls"), listen.Names(o.address, o.names...), time.Now, sure.Now)
 }
 
 // clock is the machine's.

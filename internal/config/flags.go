@@ -288,12 +288,6 @@ func ProxyValue(flag, value string) any {
 	return value
 }
 
-// KnownFlag says whether any known version of the component has the flag.
-func KnownFlag(component, flag string) bool {
-	_, ok := flagsOf(component)[flag]
-	return ok
-}
-
 // RefusesFlag says whether config-extra-args may not have the flag with this value, as one of etcd's variables or of a
 // component's flags.
 func RefusesFlag(component, name, value string) bool {

@@ -68,15 +68,9 @@ func FromFiles(cert, key string, now func() time.Time) (*Certificates, error) {
 	return c, c.read()
 }
 
-// SelfMade makes a CA and a certificate for the names and addresses in a directory, or reads those of before. The keys
-// have mode 0600.
-func SelfMade(dir string, names []string, now func() time.Time) (*Certificates, error) {
-	return SelfMadeBy(dir, names, now, now)
-}
-
-// SelfMadeBy is SelfMade with two clocks: sure is that by which the CA, which clients trust, expires. It is never ahead
-// of now.
-func SelfMadeBy(dir string, names []string, now, sure func() time.Time) (*Certificates, error) {
+// SelfMade makes a CA and a certificate for the names and addresses in a directory, or reads the previous ones. The
+// keys have mode 0600. The CA, which clients trust, expires by the clock sure, which is never ahead of now.
+func SelfMade(dir string, names []string, now, sure func() time.Time) (*Certificates, error) {
 	c := &Certificates{cert: filepath.Join(dir, certFile), key: filepath.Join(dir, keyFile), now: now, sure: sure,
 		own: &own{dir: dir, names: names}}
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -63,7 +63,7 @@ func TestTheCASignsForThisServerAlone(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"localhost", "127.0.0.1", "::1", "jump1", "eggo.example", "*.lab.example", "192.0.2.7",
 		"10.1.2.3"}
-	certs, err := listen.SelfMade(dir, names, time.Now)
+	certs, err := selfMade(dir, names, time.Now)
 	if err != nil || certs.Unbounded() || certs.Replaced() {
 		t.Fatal(err, certs)
 	}
@@ -85,7 +85,7 @@ func TestTheCASignsForThisServerAlone(t *testing.T) {
 		{append(names[:len(names):len(names)], "other.example"), false}, {[]string{"192.0.2.9"}, false},
 	} {
 		before := authority(t, dir)
-		certs, err := listen.SelfMade(dir, c.names, time.Now)
+		certs, err := selfMade(dir, c.names, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestACAOfBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	certs, err := listen.SelfMade(dir, []string{"127.0.0.1", "any.example"}, time.Now)
+	certs, err := selfMade(dir, []string{"127.0.0.1", "any.example"}, time.Now)
 	if err != nil || !certs.Unbounded() || certs.Replaced() {
 		t.Fatal(err, certs)
 	}
@@ -133,7 +133,7 @@ func TestACAOfBefore(t *testing.T) {
 // Browsers keep to TLS for a host with a name. Not for localhost and addresses, and not without TLS.
 func TestBrowsersKeepToTLS(t *testing.T) {
 	dir := t.TempDir()
-	certs, err := listen.SelfMade(dir, []string{"127.0.0.1"}, time.Now)
+	certs, err := selfMade(dir, []string{"127.0.0.1"}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestBrowsersKeepToTLS(t *testing.T) {
 // TLS 1.2 has the ciphers that the API servers of clusters have, and none in the mode CBC.
 func TestCiphers(t *testing.T) {
 	dir := t.TempDir()
-	certs, err := listen.SelfMade(dir, []string{"127.0.0.1"}, time.Now)
+	certs, err := selfMade(dir, []string{"127.0.0.1"}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

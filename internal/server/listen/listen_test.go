@@ -24,6 +24,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/listen"
 )
 
+// selfMade returns the server's own certificates where both clocks agree.
+func selfMade(dir string, names []string, now func() time.Time) (*listen.Certificates, error) {
+	return listen.SelfMade(dir, names, now, now)
+}
+
 func wantCode(t *testing.T, err error, code string) {
 	t.Helper()
 	if f := (*event.Fault)(nil); !errors.As(err, &f) || f.Code != code {
@@ -86,7 +91,7 @@ func newClock() *clock {
 // runs.
 func TestACertificateIsMadeAndRenewed(t *testing.T) {
 	dir, c := filepath.Join(t.TempDir(), "tls"), newClock()
-	certs, err := listen.SelfMade(dir, []string{"127.0.0.1", "eggo.example"}, c.now)
+	certs, err := selfMade(dir, []string{"127.0.0.1", "eggo.example"}, c.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,11 +116,11 @@ func TestACertificateIsMadeAndRenewed(t *testing.T) {
 		t.Error("TLS 1.1 is accepted")
 	}
 	ends := certs.Ends()
-	again, err := listen.SelfMade(dir, []string{"127.0.0.1"}, c.now)
+	again, err := selfMade(dir, []string{"127.0.0.1"}, c.now)
 	if err != nil || !again.Ends().Equal(ends) {
 		t.Error("a certificate that is good was made again", err)
 	}
-	if more, err := listen.SelfMade(dir, []string{"127.0.0.1", "other.eggo.example"}, c.now); err != nil ||
+	if more, err := selfMade(dir, []string{"127.0.0.1", "other.eggo.example"}, c.now); err != nil ||
 		more.Ends().Before(ends) {
 		t.Error(err)
 	}
@@ -133,7 +138,7 @@ func TestACertificateIsMadeAndRenewed(t *testing.T) {
 func TestFilesAreReadAgain(t *testing.T) {
 	first, second, c := t.TempDir(), t.TempDir(), newClock()
 	for _, dir := range []string{first, second} {
-		if _, err := listen.SelfMade(dir, []string{"127.0.0.1"}, c.now); err != nil {
+		if _, err := selfMade(dir, []string{"127.0.0.1"}, c.now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,7 +192,7 @@ func TestWhatCannotBeMade(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := listen.SelfMade(filepath.Join(file, "tls"), nil, time.Now)
+	_, err := selfMade(filepath.Join(file, "tls"), nil, time.Now)
 	wantCode(t, err, "listen.make")
 	dir := t.TempDir()
 	for _, name := range []string{"ca.crt", "ca.key"} {
@@ -195,7 +200,7 @@ func TestWhatCannotBeMade(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err = listen.SelfMade(dir, nil, time.Now)
+	_, err = selfMade(dir, nil, time.Now)
 	wantCode(t, err, "listen.read")
 	_, err = listen.Listen(t.Context(), "192.0.2.1:1", nil, listen.Usual())
 	wantCode(t, err, "listen.address")

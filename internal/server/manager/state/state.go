@@ -25,11 +25,6 @@ const (
 	Destroy     State = "Destroy"
 )
 
-// States are all of them.
-func States() []State {
-	return []State{Init, Creating, Connecting, Updating, Unavailable, Canceling, Running, Unreachable, Destroy}
-}
-
 // Ready says whether what belongs to the cluster, such as its nodes, may be asked for.
 func (s State) Ready() bool { return s == Running || s == Unreachable }
 
@@ -53,12 +48,6 @@ const (
 	CancelSuccess Event = "cancelSuccess"
 	Delete        Event = "delete"
 )
-
-// Events are those of the design.
-func Events() []Event {
-	return []Event{DoInit, InitSuccess, InitFailed, Create, CreateSuccess, CreateFailed, Update, UpdateSuccess,
-		UpdateFailed, InfoFailed, InfoSuccess, Cancel, CancelSuccess, Delete}
-}
 
 // Transition is where an event leads from some states.
 type Transition struct {

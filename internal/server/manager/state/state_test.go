@@ -10,6 +10,17 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
+// states returns all states.
+func states() []State {
+	return []State{Init, Creating, Connecting, Updating, Unavailable, Canceling, Running, Unreachable, Destroy}
+}
+
+// events returns the events of the design.
+func events() []Event {
+	return []Event{DoInit, InitSuccess, InitFailed, Create, CreateSuccess, CreateFailed, Update, UpdateSuccess,
+		UpdateFailed, InfoFailed, InfoSuccess, Cancel, CancelSuccess, Delete}
+}
+
 // All 126 pairs of a state and an event: 19 lead somewhere, by the design; the others are refused and change nothing.
 func TestEveryPair(t *testing.T) {
 	legal := map[State]map[Event]State{
@@ -24,8 +35,8 @@ func TestEveryPair(t *testing.T) {
 		Destroy:     {},
 	}
 	pairs, found := 0, 0
-	for _, s := range States() {
-		for _, e := range Events() {
+	for _, s := range states() {
+		for _, e := range events() {
 			pairs++
 			want, ok := legal[s][e]
 			got, err := Next(s, e)
@@ -48,15 +59,15 @@ func TestEveryPair(t *testing.T) {
 // The extension has no event of the design, no state but those of the design, and changes nothing of it.
 func TestTheExtensionStandsApart(t *testing.T) {
 	for _, x := range Extension() {
-		if slices.Contains(Events(), x.Event) {
+		if slices.Contains(events(), x.Event) {
 			t.Errorf("%s is an event of the design", x.Event)
 		}
 		for _, s := range append(slices.Clone(x.From), x.To) {
-			if !slices.Contains(States(), s) {
+			if !slices.Contains(states(), s) {
 				t.Errorf("%s: %s is no state", x.Event, s)
 			}
 		}
-		for _, s := range States() {
+		for _, s := range states() {
 			got, err := Full(s, x.Event)
 			if want := slices.Contains(x.From, s); (err == nil) != want || want && got != x.To {
 				t.Errorf("%s in %s: %s (%v)", x.Event, s, got, err)
@@ -66,8 +77,8 @@ func TestTheExtensionStandsApart(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range States() {
-		for _, e := range Events() {
+	for _, s := range states() {
+		for _, e := range events() {
 			one, err := Next(s, e)
 			both, err2 := Full(s, e)
 			if one != both || (err == nil) != (err2 == nil) {
@@ -105,7 +116,7 @@ func TestTheExtensionIsDocumented(t *testing.T) {
 // What belongs to a cluster is refused in every state but two.
 func TestReady(t *testing.T) {
 	var ready []State
-	for _, s := range States() {
+	for _, s := range states() {
 		if s.Ready() {
 			ready = append(ready, s)
 		}
