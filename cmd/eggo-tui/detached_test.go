@@ -17,7 +17,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/testkit/hosttest"
 	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 )
 
@@ -33,7 +32,7 @@ func TestARunOfItsOwn(t *testing.T) {
 		Args: []string{"eggo-tui"}, P: i18n.NewPrinter(i18n.English), Getenv: os.Getenv, Clock: operationtest.Swift{},
 		State: state}
 	d := env.host()
-	who := &hosttest.User{}
+	who := &operationtest.User{}
 	start := backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}
 	ref, err := d.Services().Launch(t.Context(), start, who)
 	if err != nil {

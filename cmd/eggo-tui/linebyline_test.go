@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/testkit/linestest"
 	"github.com/eggo-k8s/eggo/internal/testkit/ptytest"
 )
 
@@ -65,7 +64,7 @@ func TestTheWizardLineByLineKeepsItsDraft(t *testing.T) {
 func TestAnInterruptLineByLine(t *testing.T) {
 	t.Parallel()
 	var i interrupts
-	out := linestest.NewHeard()
+	out := ptytest.NewHeard()
 	in, typed := io.Pipe()
 	home := t.TempDir()
 	env := &environment{

@@ -16,14 +16,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/testkit/hosttest"
 	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
 )
 
 // decided answers a question about a signer.
 type decided struct {
-	hosttest.User
+	operationtest.User
 	yes   bool
 	asked []backend.Signer
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
-	"github.com/eggo-k8s/eggo/internal/testkit/hosttest"
 	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
@@ -61,7 +60,7 @@ func TestAPasswordIsAskedForOnce(t *testing.T) {
 		os.WriteFile(saved, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	who := &hosttest.User{}
+	who := &operationtest.User{}
 	stock := backend.Inventory{Common: request.OfCluster("away")}
 	for range 2 {
 		if _, err := h.read(t.Context(), stock, who); err != nil {

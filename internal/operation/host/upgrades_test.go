@@ -15,7 +15,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/testkit/hosttest"
 	"github.com/eggo-k8s/eggo/internal/testkit/operationtest"
 )
 
@@ -139,7 +138,7 @@ func TestAPlanThatFailsSaysWhy(t *testing.T) {
 	t.Parallel()
 	h, dir := upgradable(t)
 	q := request.NewUpgrade(request.OfCluster("away"), filepath.Join(dir, "next.tar.gz"))
-	answer, err := h.read(t.Context(), backend.Plan{Request: q}, &hosttest.User{})
+	answer, err := h.read(t.Context(), backend.Plan{Request: q}, &operationtest.User{})
 	if err == nil || answer == nil {
 		t.Fatalf("%v %v", answer, err)
 	}

@@ -1,4 +1,4 @@
-// Package operationtest has what tests of operations share: a clock and a deploy.yaml.
+// Package operationtest has what tests of operations share: a clock, a deploy.yaml, and a user who answers questions.
 package operationtest
 
 import (

@@ -1,5 +1,5 @@
-// Package ptytest gives tests a pseudo-terminal, and compares what a command shows on one with what a pipe gets. It
-// imports nothing of this module.
+// Package ptytest gives tests a pseudo-terminal, compares what a command shows on one with what a pipe gets, and has a
+// writer that tests of the interface line by line wait on. It imports nothing of this module.
 package ptytest
 
 import (

@@ -21,7 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/state"
-	"github.com/eggo-k8s/eggo/internal/testkit/linestest"
+	"github.com/eggo-k8s/eggo/internal/testkit/ptytest"
 )
 
 // files are the machine of a dialogue: what was kept and written there, and the runs that were begun.
@@ -395,7 +395,7 @@ func (i *interrupts) halt() bool {
 func TestAnInterruptLineByLine(t *testing.T) {
 	t.Parallel()
 	var i interrupts
-	out := linestest.NewHeard()
+	out := ptytest.NewHeard()
 	in, _ := io.Pipe()
 	term := Terminal{In: in, Out: out, Err: out, Printer: i18n.NewPrinter(i18n.English), Interrupts: i.begin}
 	f := &files{written: map[string]config.Draft{}}

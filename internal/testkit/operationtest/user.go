@@ -1,5 +1,4 @@
-// Package hosttest has a user who answers what a control host asks.
-package hosttest
+package operationtest
 
 import (
 	"context"
@@ -9,7 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// User answers what is asked on a screen: each secret is Password, and every key is trusted.
+// User is a backend.Asker: each secret is Password, and every key is trusted.
 type User struct{ Asked []string } // the keys of the questions for secrets
 
 // Password is every secret of a User.

@@ -1,5 +1,4 @@
-// Package linestest helps tests of whatever talks line by line. It imports nothing of this module.
-package linestest
+package ptytest
 
 import (
 	"strings"
