@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/testkit/clitest"
 )
 
 func completionEnv(args ...string) (*environment, *bytes.Buffer) {
@@ -22,7 +22,7 @@ func completionEnv(args ...string) (*environment, *bytes.Buffer) {
 // A flag that is new has to say what it takes, and what is said has to be of a flag or verb that there is.
 func TestEveryFlagSaysWhatItTakes(t *testing.T) {
 	env, _ := completionEnv()
-	if list := cli.Unsaid(newRoot(env)); len(list) > 0 {
+	if list := clitest.WithoutCompletion(newRoot(env)); len(list) > 0 {
 		t.Errorf("completion.go does not say what these take: %s", strings.Join(list, ", "))
 	}
 	if unused := completions().Apply(newRoot(env)); len(unused) > 0 {
@@ -71,7 +71,7 @@ func TestOutputIsTheSameEverywhere(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		env, _ := completionEnv()
 		env.P = i18n.NewPrinter(lang)
-		for _, flag := range cli.Otherwise(newRoot(env), env.P.T("cli.flag.output")) {
+		for _, flag := range clitest.DifferentOutput(newRoot(env), env.P.T("cli.flag.output")) {
 			t.Error(flag)
 		}
 	}
@@ -85,7 +85,7 @@ func TestTheManualHasEveryVerb(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, env.Stderr)
 	}
 	root := newRoot(env)
-	if list := cli.Unwritten(root, dir); len(list) > 0 {
+	if list := clitest.MissingInManual(root, dir); len(list) > 0 {
 		t.Errorf("the manual lacks: %s", strings.Join(list, ", "))
 	}
 }
@@ -95,7 +95,7 @@ func TestNoFlagShowsAType(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		env, _ := completionEnv()
 		env.P = i18n.NewPrinter(lang)
-		if list := cli.Unworded(newRoot(env)); len(list) > 0 {
+		if list := clitest.WithoutWord(newRoot(env)); len(list) > 0 {
 			t.Errorf("%s: %s", lang, strings.Join(list, ", "))
 		}
 	}

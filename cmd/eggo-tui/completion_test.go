@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation/store"
-	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
+	"github.com/eggo-k8s/eggo/internal/testkit/clitest"
 )
 
 func completionEnv(t *testing.T, args ...string) (*environment, *bytes.Buffer) {
@@ -32,7 +32,7 @@ func completionEnv(t *testing.T, args ...string) (*environment, *bytes.Buffer) {
 func TestEveryFlagSaysWhatItTakes(t *testing.T) {
 	env, _ := completionEnv(t)
 	root := newRootCmd(env)
-	if list := cli.Unsaid(root); len(list) > 0 {
+	if list := clitest.WithoutCompletion(root); len(list) > 0 {
 		t.Errorf("completion.go does not say what these take: %s", strings.Join(list, ", "))
 	}
 	env, _ = completionEnv(t)
@@ -143,7 +143,7 @@ func TestOutputIsTheSameEverywhere(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		env, _ := completionEnv(t)
 		env.P = i18n.NewPrinter(lang)
-		for _, flag := range cli.Otherwise(newRootCmd(env), env.P.T("cli.flag.output")) {
+		for _, flag := range clitest.DifferentOutput(newRootCmd(env), env.P.T("cli.flag.output")) {
 			t.Error(flag)
 		}
 	}
@@ -157,7 +157,7 @@ func TestTheManualHasEveryVerb(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, env.Stderr)
 	}
 	root := newRootCmd(env)
-	if list := cli.Unwritten(root, dir); len(list) > 0 {
+	if list := clitest.MissingInManual(root, dir); len(list) > 0 {
 		t.Errorf("the manual lacks: %s", strings.Join(list, ", "))
 	}
 }
@@ -167,7 +167,7 @@ func TestNoFlagShowsAType(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		env, _ := completionEnv(t)
 		env.P = i18n.NewPrinter(lang)
-		if list := cli.Unworded(newRootCmd(env)); len(list) > 0 {
+		if list := clitest.WithoutWord(newRootCmd(env)); len(list) > 0 {
 			t.Errorf("%s: %s", lang, strings.Join(list, ", "))
 		}
 	}

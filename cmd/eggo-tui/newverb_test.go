@@ -12,6 +12,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/clitest"
 )
 
 // newShaveCmd would be shave.go: the first place.
@@ -60,17 +61,17 @@ func TestAVerbIsAFileItsWordsAndItsFlags(t *testing.T) {
 	}
 	dir := t.TempDir()
 	says("man", dir)
-	if list := cli.Unwritten(with(), dir); len(list) > 0 {
+	if list := clitest.MissingInManual(with(), dir); len(list) > 0 {
 		t.Errorf("the manual lacks %v", list)
 	}
 	if got := says("__complete", "sha"); !strings.HasPrefix(got, "shave\t") {
 		t.Errorf("a shell completes %q", got)
 	}
 	// The third place: what a flag takes that no verb had so far. What --id takes is known of all verbs.
-	if list := cli.Unsaid(with()); !slices.Equal(list, []string{"shave --razor"}) {
+	if list := clitest.WithoutCompletion(with()); !slices.Equal(list, []string{"shave --razor"}) {
 		t.Errorf("nobody says what these take: %v", list)
 	}
-	if list := cli.Unworded(with()); !slices.Equal(list, []string{"shave --razor string"}) {
+	if list := clitest.WithoutWord(with()); !slices.Equal(list, []string{"shave --razor string"}) {
 		t.Errorf("the help shows a type for %v", list)
 	}
 	for _, cmd := range verbs(env) {

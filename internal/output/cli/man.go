@@ -35,26 +35,6 @@ func WritePages(root *cobra.Command, version, dir string) error {
 	return nil
 }
 
-// Unwritten are the commands and flags that the help shows and the pages in a directory do not.
-func Unwritten(root *cobra.Command, dir string) []string {
-	var out []string
-	eachCommand(root, func(cmd *cobra.Command) {
-		if !shown(cmd) {
-			return
-		}
-		data, err := os.ReadFile(filepath.Join(dir, pageName(cmd)+".1"))
-		if err != nil {
-			out = append(out, pageName(cmd)+".1")
-		}
-		own(cmd, func(f *pflag.Flag) {
-			if !f.Hidden && !strings.Contains(string(data), roff("--"+f.Name)) {
-				out = append(out, pageName(cmd)+" --"+f.Name)
-			}
-		})
-	})
-	return out
-}
-
 // NewMan makes the hidden command that writes the manual pages into a directory, for packages.
 func NewMan(version string) *cobra.Command {
 	return &cobra.Command{

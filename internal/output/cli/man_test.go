@@ -65,23 +65,3 @@ func man(t *testing.T, text string, want ...string) {
 		}
 	}
 }
-
-// A word of pflag's for a type is no word of a user's.
-func TestATypeIsNoWord(t *testing.T) {
-	root := &cobra.Command{Use: "prog"}
-	root.Flags().String("file", "", "the `FILE` to read")
-	root.Flags().StringToString("set", nil, "`KEY=VALUE`, may be repeated")
-	root.Flags().Bool("force", false, "overwrite")
-	root.Flags().String("hidden", "", "nobody sees it")
-	root.Flags().Lookup("hidden").Hidden = true
-	if got := Unworded(root); len(got) > 0 {
-		t.Error(got)
-	}
-	sub := &cobra.Command{Use: "sub", Run: func(*cobra.Command, []string) {}}
-	sub.Flags().StringArray("hook", nil, "a script")
-	sub.Flags().Duration("wait", 0, "how long")
-	root.AddCommand(sub)
-	if got := strings.Join(Unworded(root), ", "); got != "sub --hook stringArray, sub --wait duration" {
-		t.Error(got)
-	}
-}

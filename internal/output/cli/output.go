@@ -2,10 +2,8 @@ package cli
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -37,23 +35,4 @@ func CheckOutput(cmd *cobra.Command) error {
 		return event.NewFault(event.ClassUsage, "usage.output", nil, "output", event.Clean(v),
 			"choices", Text+", "+JSON)
 	}
-}
-
-// Otherwise are the flags by which a program breaks what holds for both: --output takes text or json and says so in
-// the one sentence, and -o is --out.
-func Otherwise(root *cobra.Command, sentence string) []string {
-	var out []string
-	_, want := split(sentence)
-	eachCommand(root, func(cmd *cobra.Command) {
-		own(cmd, func(f *pflag.Flag) {
-			name := Path(cmd) + " --" + f.Name
-			if f.Name == "output" && (!strings.HasPrefix(f.Usage, want) || f.Value.String() != Text) {
-				out = append(out, name+": "+f.Usage+" ("+f.Value.String()+")")
-			}
-			if (f.Name == "out") != (f.Shorthand == "o") {
-				out = append(out, name+": -"+f.Shorthand)
-			}
-		})
-	})
-	return out
 }

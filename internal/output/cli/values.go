@@ -47,33 +47,6 @@ func (v Values) Apply(root *cobra.Command) []string {
 	return slices.Sorted(maps.Keys(unused))
 }
 
-// Unsaid are the flags that take a value of which no Values said anything: a new one has to say what it takes.
-func Unsaid(root *cobra.Command) []string {
-	var out []string
-	eachCommand(root, func(cmd *cobra.Command) {
-		own(cmd, func(f *pflag.Flag) {
-			if _, said := cmd.GetFlagCompletionFunc(f.Name); !said && f.NoOptDefVal == "" {
-				out = append(out, strings.TrimSpace(Path(cmd)+" --"+f.Name))
-			}
-		})
-	})
-	return out
-}
-
-// Unworded are the flags that the help shows with a type of pflag's (stringArray) in place of a word that says what
-// the value is (FILE): the sentence of a flag has that word between backquotes.
-func Unworded(root *cobra.Command) []string {
-	var out []string
-	eachCommand(root, func(cmd *cobra.Command) {
-		own(cmd, func(f *pflag.Flag) {
-			if word, _ := worded(f); !f.Hidden && word != strings.ToUpper(word) {
-				out = append(out, strings.TrimSpace(Path(cmd)+" --"+f.Name)+" "+word)
-			}
-		})
-	})
-	return out
-}
-
 // Path are the words that lead to a command, without the program's name.
 func Path(cmd *cobra.Command) string {
 	_, path, _ := strings.Cut(cmd.CommandPath(), " ")

@@ -1,5 +1,5 @@
-// Package clitest finds the command lines of a program in its help and in the documentation, and holds them against the
-// program's commands.
+// Package clitest checks the flags of a program, its manual pages, and the command lines in its help and in the
+// documentation against its commands.
 package clitest
 
 import (
