@@ -126,10 +126,14 @@ func (r *Gatherer) Gather(ctx context.Context) (*Status, error) {
 	wg.Wait()
 	r.versionDrift(s)
 	for _, st := range s.Nodes {
-		for _, out := range r.Balancer.Out(st.balancer) {
+		leftOut := r.Balancer.Out(st.balancer)
+		for _, out := range leftOut {
 			s.Drift = append(s.Drift, event.M("drift.balancer-down", "node", st.Node, "server", out))
 		}
 		for _, e := range st.edited {
+			if e[1] == balancer.Conf && len(leftOut) > 0 {
+				continue // a run that was killed wrote it, and the next one writes it again
+			}
 			s.Drift = append(s.Drift, event.M("drift.file", "node", st.Node, "component", e[0], "path", e[1]))
 		}
 	}
