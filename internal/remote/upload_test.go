@@ -353,10 +353,11 @@ func TestUploadStalls(t *testing.T) {
 func TestUploadOntoADiskThatStalls(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
-	slow := "#!/bin/sh\nsleep 4\nPATH=${PATH#*:}\nexec tee \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "tee"), []byte(slow), 0o755); err != nil {
+	slow := "#!/bin/sh\nPATH=${PATH#*:}\nif [ -f /proc/self/fd/1 ]; then sleep 4; fi\nexec cat \"$@\"\n" // into a file
+	if err := os.WriteFile(filepath.Join(bin, "cat"), []byte(slow), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	began := time.Now()
 	s := remotetest.New(t, remotetest.WithPath(bin))
 	o := options(t, s)
 	o.Timeouts.Lease, o.Timeouts.Progress, o.Timeouts.Kill = time.Second, time.Minute, 200*time.Millisecond
@@ -367,6 +368,9 @@ func TestUploadOntoADiskThatStalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFile(t, path, data, 0o640)
+	if took := time.Since(began); took < 4*time.Second {
+		t.Errorf("the disk did not stall: %s", took)
+	}
 }
 
 func TestUploadCancelled(t *testing.T) {
