@@ -19,8 +19,8 @@ const (
 // which decrypts it, uses one processor.
 const nodeLimits = 75
 
-// explain says what limits a slow upload, the node or the network: once for each host. done is what the node said at
-// the end: "done BUSY CPUS", BUSY in hundredths of a processor, or "done" from a node that cannot say it.
+// explain emits, once for each host, whether the node or the network limits a slow upload. done is the last line of
+// writeScript: "done BUSY CPUS", with BUSY in hundredths of a processor, or "done" if the node cannot measure it.
 func (t *transfer) explain(sent int64, took time.Duration, done []string) {
 	if len(done) != 3 || took < slowUpload || float64(sent)/took.Seconds() >= slowRate {
 		return

@@ -31,7 +31,7 @@ func packedFor(t *testing.T, s *stand.Stand, arch string) string {
 func TestMixedCluster(t *testing.T) {
 	full(t)
 	if runtime.GOARCH == "arm64" {
-		t.Skip("this machine is of arm64 itself")
+		t.Skip("needs a machine of amd64 for the control plane; make e2e-full runs it there")
 	}
 	s := newLabOf(t, 2, func(l *lab.Lab) { l.OfVM("arm64", "n2") })
 	ctx := t.Context()
@@ -70,7 +70,7 @@ func TestMixedCluster(t *testing.T) {
 func TestOwnKernelOfARM64(t *testing.T) {
 	full(t)
 	if runtime.GOARCH == "arm64" {
-		t.Skip("TestOwnKernel is that on this machine")
+		t.Skip("TestOwnKernel is the same scenario on a machine of arm64; make e2e-full runs it")
 	}
 	s := newLabOf(t, 1, func(l *lab.Lab) { l.OfVM("arm64", "n1") })
 	s.Say("n1 takes %g times as long as this machine", s.Lab.Slowness("n1"))

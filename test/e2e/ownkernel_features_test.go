@@ -40,7 +40,7 @@ func TestOwnKernelRefusals(t *testing.T) {
 	}
 }
 
-// extra is a script that installs what the disk of a virtual machine has in a directory beside: see test/lab.
+// extra returns a script that installs the packages of a directory that every virtual machine of the lab has.
 func extra(dir string) string {
 	return "set -e\nexport DEBIAN_FRONTEND=noninteractive\ncd /usr/lib/lab/packages/" + dir + "\n" +
 		"if [ ! -e installed ]; then\n" +
@@ -107,7 +107,7 @@ profile eggo-test flags=(attach_disconnected) {
   deny /tmp/denied w,
 }`
 
-// confined is a pod with a profile of AppArmor.
+// confined returns the manifest of a pod with an AppArmor profile.
 func confined(name, profile string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Pod
@@ -122,7 +122,7 @@ spec:
 `, name, profile)
 }
 
-// appArmor wants the default profile of the runtime and one of the node to be enforced.
+// appArmor checks that the runtime's default profile and a profile of the node are enforced.
 func appArmor(t *testing.T, s *stand.Stand) {
 	t.Helper()
 	ctx := t.Context()
@@ -161,7 +161,7 @@ func podRuns(t *testing.T, s *stand.Stand, pod string) {
 	}))
 }
 
-// claimed is a volume of an NFS server, a claim, and a pod that writes to it.
+// claimed has a volume on an NFS server, a claim, and a pod that writes to it.
 const claimed = `apiVersion: v1
 kind: PersistentVolume
 metadata: {name: shared}
@@ -193,7 +193,7 @@ spec:
   volumes: [{name: shared, persistentVolumeClaim: {claimName: shared}}]
 `
 
-// nfs wants a pod to write to a claimed volume of an NFS server, which is n1's own kernel.
+// nfs checks that a pod can write to a claimed volume on an NFS server, which is n1's own kernel.
 func nfs(t *testing.T, s *stand.Stand) {
 	t.Helper()
 	ctx := t.Context()
@@ -215,7 +215,7 @@ exportfs -ra`, "")
 	must(t, "volume", err)
 }
 
-// hungry is a pod without limits that takes as much memory as is said.
+// hungry is a pod without limits that allocates TOTAL MiB.
 const hungry = `apiVersion: v1
 kind: Pod
 metadata: {name: hungry}
@@ -228,7 +228,7 @@ spec:
     args: [stress, --mem-total, TOTALMi, --mem-alloc-size, 10Mi, --mem-alloc-sleep, 200ms]
 `
 
-// evicted wants the kubelet to evict a pod that takes the node's memory, and the rest to go on.
+// evicted checks that the kubelet evicts a pod that takes the node's memory, and that the workload survives.
 func evicted(t *testing.T, s *stand.Stand) {
 	t.Helper()
 	ctx := t.Context()
@@ -253,7 +253,8 @@ func evicted(t *testing.T, s *stand.Stand) {
 	must(t, "use", s.Works(ctx, 1))
 }
 
-// fullDisk fills the node's disk, wants status and deploy to name the cause, and the node to recover.
+// fullDisk fills the node's disk and checks that the kubelet reports it, that status still works, and that the node
+// recovers.
 func fullDisk(t *testing.T, s *stand.Stand) {
 	t.Helper()
 	ctx := t.Context()
@@ -296,7 +297,7 @@ func startNTP(t *testing.T, s *stand.Stand) string {
 	return fmt.Sprintf("%s port %d", s.Lab.HostAddress(), c.LocalAddr().(*net.UDPAddr).Port)
 }
 
-// ntpAnswer is that of a clock of stratum 1 (RFC 5905).
+// ntpAnswer returns the answer of a stratum 1 clock (RFC 5905).
 func ntpAnswer(ask []byte, now time.Time) []byte {
 	const since1900 = 2208988800
 	b := make([]byte, 48)

@@ -11,8 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/test/lab"
 )
 
-// newVM is a lab of one virtual machine of this machine's architecture, n1, with Debian's kernel and cgroup v2. It is
-// slow where it is emulated.
+// newVM returns a stand with one virtual machine, n1, of this machine's architecture, with Debian's kernel and cgroup
+// v2. It is slow where it is emulated.
 func newVM(t *testing.T) *stand.Stand {
 	t.Helper()
 	s := newLabOf(t, 1, func(l *lab.Lab) { l.OfVM(runtime.GOARCH, "n1") })
@@ -124,9 +124,9 @@ spec:
     resources: {limits: {memory: 64Mi}}
 `
 
-// cgroupV2 wants kubelet and runtime to agree on systemd's slices in the one hierarchy, the limits of a pod to be
-// there, and a container that exceeds them to be killed. driver prints the runtime's cgroup driver, which is to be
-// want.
+// cgroupV2 checks that kubelet and runtime use systemd's slices in the single hierarchy, that the limits of a pod are
+// set, and that a container that exceeds them is killed. driver is a script that prints the runtime's cgroup driver,
+// which must equal want.
 func cgroupV2(t *testing.T, s *stand.Stand, driver, want string) {
 	t.Helper()
 	ctx := t.Context()

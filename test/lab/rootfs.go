@@ -148,8 +148,8 @@ type rootfs struct {
 	say  func(format string, args ...any)
 }
 
-// initramfs is the script that says what is in the initramfs. Debian 13 configures the network there, when the kernel's
-// command line has an address, and waits three minutes for a link whose driver is not there.
+// initramfs returns the script that selects the modules of the initramfs. Debian 13 configures the network there if the
+// kernel's command line has an address, and waits three minutes for a link without a driver.
 func (r rootfs) initramfs() string {
 	if r.disk.Family == Debian13 {
 		return initramfsScript + `echo virtio_net >>"$1/usr/share/initramfs-tools/modules.d/lab"` + "\n"

@@ -31,7 +31,7 @@ func values() map[string]string {
 	}
 }
 
-// found is a script that lists what values of others have made of a page and must not.
+// found is a script that lists the elements that values of other users must not create on a page.
 const found = `(() => {
 	const out = new Set(), width = WIDTH;
 	if (window.hacked !== undefined) out.add("a script ran: " + window.hacked);

@@ -45,8 +45,8 @@ func ListIn(data []byte) (l machines.List, ok bool) {
 	return l, l.Format != machines.Lines || len(l.Entries)+len(l.Rejected) > 0
 }
 
-// ImportRemarks is what a person should know of a list that was taken: addresses of host names, machines that were
-// skipped, bastions, passwords that were not taken.
+// ImportRemarks returns remarks about an imported list: addresses found for host names, skipped machines, bastions,
+// passwords that were not imported.
 func ImportRemarks(l machines.List) (out []event.Msg) {
 	for _, e := range l.Entries {
 		if e.Host != "" && e.IP != "" && len(out) < 5 {

@@ -71,9 +71,9 @@ func Text(d config.Draft, joins bool, p *i18n.Printer) []byte {
 	return d.Commented(p)
 }
 
-// NormalizeForDiff is what Text is compared with: nil stays nil. A file that is just what we write, in whatever
-// language, is as we would write it now: its comments in another language are no difference. One with comments of the
-// user's own is as it is, since they are lost when it is written.
+// NormalizeForDiff returns the text to compare with Text; nil stays nil. A file that Eggo generated in any language is
+// generated again, so that comments in another language are no difference. A file with the user's own comments is
+// returned unchanged, because they are lost when it is written.
 func NormalizeForDiff(data []byte, file string, joins bool, p *i18n.Printer) []byte {
 	if data == nil {
 		return nil

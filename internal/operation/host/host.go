@@ -1,7 +1,7 @@
-// Package host is what the front ends need of the machine that they run on, over operations on its state
-// directory: the clusters and their runs, boards, drafts, files (backend.Services, backend.DraftServices). What it has
-// to ask it asks of the front end; it knows no flags and no terminal, and no sentences but those of what it writes. A
-// server stands on it as a screen does. It may import what it fills in and what operation stands on.
+// Package host implements backend.Services and backend.DraftServices for the control host, by operations on its state
+// directory: clusters and their runs, boards, drafts, files. It asks questions through the front end, and knows neither
+// flags nor a terminal. Screen and server use it alike. It may import the interfaces that it implements and the
+// packages that operation imports.
 package host
 
 import (

@@ -33,7 +33,7 @@ type BackupKey struct {
 // Verb implements Request.
 func (Backup) Verb() Verb { return VerbBackup }
 
-// LeavesStateAlone says whether what a verb does leaves the cluster as it is.
+// LeavesStateAlone reports whether the verb leaves the cluster unchanged.
 func (v Verb) LeavesStateAlone() bool { return slices.Contains(QuietVerbs(), string(v)) }
 
 // QuietVerbs are those verbs.

@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Emphasis is what a text means to whoever shows it.
+// Emphasis tells a front end how to render a text.
 type Emphasis string
 
 // The kinds of emphasis. A text has none unless it says so.

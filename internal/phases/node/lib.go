@@ -22,8 +22,8 @@ func kinds() []string {
 // formatKind is of the line with the format.
 const formatKind = "format"
 
-// UnsupportedRecord is the fault of a record that says more than this program knows; nil when there is none. format is
-// "" when the record does not say; names are the kinds that are in it.
+// UnsupportedRecord returns the fault of a record that a newer program wrote, or nil. format is "" if the record has
+// none; names are the kinds of entries in it.
 func UnsupportedRecord(format string, names []string) *event.Fault {
 	if n, err := strconv.Atoi(format); format != "" && (err != nil || n > RecordFormat) {
 		return event.NewFault(event.ClassPreflight, "node.record-format", nil, "format", event.Clean(format), "ours",

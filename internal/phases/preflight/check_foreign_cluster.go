@@ -11,8 +11,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// checkForeignCluster finds another cluster, or something else on our ports and paths, on a node that says of no
-// cluster that it is its own.
+// checkForeignCluster finds another cluster, or anything else on our ports and paths, on a node whose record belongs to
+// no cluster.
 func checkForeignCluster() Check {
 	return Check{
 		Name: "foreign-cluster", Needs: Unclaimed,

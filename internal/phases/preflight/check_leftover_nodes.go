@@ -6,7 +6,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// checkLeftoverNodes: whoever forgets the cluster's authorities has to forget all of its machines.
+// checkLeftoverNodes refuses to remove the cluster's CAs while machines of the cluster remain.
 func checkLeftoverNodes() Check {
 	return Check{
 		Name: "leftover-nodes", Codes: []string{"preflight.node-forgotten"},

@@ -8,10 +8,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// checkUnreachableNodes is about a node that could not be inspected. Others leave a cluster without it if it does
-// nothing but run workloads; one that would have to learn who is left must be there, or leave too. A run that is
-// limited to other nodes does without it likewise, and so does an upgrade that is reverted without a worker that it
-// has not touched.
+// checkUnreachableNodes reports nodes that could not be inspected. Other nodes can leave the cluster without a node
+// that only runs workloads; a node whose configuration lists the members must be reachable, or leave as well. A run
+// that is limited to other nodes continues without it, and so does a reverted upgrade that has not touched the worker.
 func checkUnreachableNodes() Check {
 	return Check{
 		Name: "unreachable-nodes", Needs: Unseen,

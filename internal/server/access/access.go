@@ -1,5 +1,5 @@
-// Package access has what the routes of a server ask about a caller: who the caller is and what they may do. Package
-// account implements it; tests have fakes. It imports only event.
+// Package access defines the identity and the rights of a caller, as the routes of a server check them. Package account
+// implements it; tests have fakes. It imports only event.
 package access
 
 import (
@@ -16,7 +16,7 @@ type Action string
 
 // The actions.
 const (
-	// Authenticated needs a caller who is known. What a route with it gives depends on the caller's roles.
+	// Authenticated requires a logged-in caller. The content of the answer depends on the caller's roles.
 	Authenticated Action = "enter"
 	// View reads what the server has of a cluster; nothing secret is in it.
 	View Action = "view"

@@ -75,8 +75,8 @@ type Record struct {
 	// Kubeconfig: nothing is known of the cluster but a kubeconfig; it can only be looked at.
 	Kubeconfig bool      `json:"kubeconfig,omitempty"`
 	Created    time.Time `json:"created"`
-	// LastRunOfPredecessor is the newest run of an earlier cluster of this name, and Begins when that one was no more:
-	// what the state directory has from before is not this cluster's.
+	// LastRunOfPredecessor is the newest run of an earlier cluster of this name, and Begins the time when that cluster
+	// was gone: older data in the state directory does not belong to this cluster.
 	LastRunOfPredecessor string    `json:"former,omitempty"`
 	Begins               time.Time `json:"begins,omitzero"`
 	Epoch                uint64    `json:"epoch"` // of the newest operation
@@ -85,7 +85,7 @@ type Record struct {
 	Last      *Operation `json:"last,omitempty"`
 	// Failed is the operation that left the cluster half changed, nil if none did. It is what can be continued.
 	Failed *Operation `json:"failed,omitempty"`
-	// LastKnownRun is the newest run that the record accounts for: a newer one is somebody else's.
+	// LastKnownRun is the newest run that the record accounts for. Another client started a newer one.
 	LastKnownRun string `json:"seen,omitempty"`
 	// Fault is why the cluster is unavailable, or how its last operation failed that changed nothing of its state.
 	Fault *event.Fault `json:"fault,omitempty"`

@@ -63,7 +63,7 @@ type At struct {
 	Fault    *event.Fault
 }
 
-// All has everything that is wrong with a request at once.
+// All lists every problem of a request.
 type All []At
 
 // Error implements error.

@@ -59,7 +59,7 @@ func DifferentOutput(root *cobra.Command, sentence string) []string {
 	return out
 }
 
-// WithoutCompletion lists the flags that take a value and have no completion: a new one has to say what it takes.
+// WithoutCompletion lists the flags that take a value and have no completion. A new flag must define one.
 func WithoutCompletion(root *cobra.Command) []string {
 	var out []string
 	each(root, func(cmd *cobra.Command) {

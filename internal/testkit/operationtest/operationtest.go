@@ -1,4 +1,4 @@
-// Package operationtest has what tests of operations share: a clock, a deploy.yaml, and a user who answers questions.
+// Package operationtest provides a clock, a deploy.yaml and a user who answers questions to tests of operations.
 package operationtest
 
 import (

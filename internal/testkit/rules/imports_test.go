@@ -230,11 +230,12 @@ var only = map[string][]string{
 	// sign: SSHSIG; clusterspec: whether a key can be read; no connections
 	"golang.org/x/crypto/ssh": {"internal/remote", "internal/bundle/sign",
 		"internal/server/manager/clusterspec"},
-	"charm.land/":                    {"internal/ui"},
-	"github.com/skeema/knownhosts":   {"internal/remote"},
-	"k8s.io/":                        {"internal/phases"},
-	"helm.sh/":                       {"internal/bundle/addon"},
-	"go.etcd.io/":                    {"internal/phases", "internal/operation/backup"}, // and a scratch etcd of this host
+	"charm.land/":                  {"internal/ui"},
+	"github.com/skeema/knownhosts": {"internal/remote"},
+	"k8s.io/":                      {"internal/phases"},
+	"helm.sh/":                     {"internal/bundle/addon"},
+	// also a scratch etcd on this host
+	"go.etcd.io/":                    {"internal/phases", "internal/operation/backup"},
 	"github.com/google/go-container": {"internal/bundle"},
 	"github.com/sassoftware/":        {"internal/bundle/rpm"},
 	"github.com/spf13/":              {"cmd", "internal/output/cli"},

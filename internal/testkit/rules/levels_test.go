@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the pictures of the packages into the documents")
 
-// drawn is what a picture shows: of each package what it imports, and the level on which it stands.
+// drawn is a parsed picture: the imports and the level of each package.
 type drawn struct {
 	imports map[string][]string
 	level   func(string) int
@@ -102,7 +102,7 @@ func ten(path string) (string, bool) {
 	return name, height(path) > 0 && name != "testkit"
 }
 
-// The pictures of the documents are what the imports draw.
+// The pictures in the documents agree with the imports.
 func TestThePicturesOfThePackages(t *testing.T) {
 	list := packages(t)
 	of := beneath(list, ten)

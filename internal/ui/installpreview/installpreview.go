@@ -1,6 +1,6 @@
-// Package installpreview says what an install makes, before it begins: groups of nodes, versions, networks, bytes to
-// send and time. The screen draws it, the line interface prints it. It knows no terminal and reads nothing: all that
-// it says follows from its input.
+// Package installpreview computes the preview of an installation: groups of nodes, versions, networks, bytes to send
+// and time. The screen draws it, the line interface prints it. It knows no terminal and reads no files: the preview
+// depends only on its input.
 package installpreview
 
 import (
@@ -31,7 +31,7 @@ type Input struct {
 	Member func(config.Machine) bool
 }
 
-// Preview is what the cluster will be.
+// Preview describes the cluster that an installation makes.
 type Preview struct {
 	Groups  []Group // in the order of a request: load balancer, control planes, etcd of its own, workers
 	Stacked bool    // etcd runs on the control planes

@@ -87,7 +87,7 @@ func TestThePreviewHasAllRoles(t *testing.T) {
 	}
 }
 
-// The preview of a cluster that machines join says how many are new, and nothing of what stays.
+// The preview of a join shows the number of new machines, and nothing that stays unchanged.
 func TestThePreviewOfAJoin(t *testing.T) {
 	w := &world{files: map[string]string{}, written: map[string]config.Draft{}}
 	a, _ := openAdd(t, w, i18n.English)

@@ -10,8 +10,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// DraftServices are what editing a draft needs of the machine that it runs on; main hands them in. They take their
-// time. One that is nil is not there, and what needs it is not shown.
+// DraftServices are the functions of the control host that editing a draft calls; main passes them in. They may block.
+// A page hides the features whose function is nil.
 type DraftServices struct {
 	// Load gives what was kept, if something was. Where machines join a cluster, what is kept is of that cluster.
 	Load func() (draft.Saved, bool)

@@ -33,8 +33,8 @@ func (o MenuEntry) Key() string {
 	return "w" // to watch, or decide about, what runs
 }
 
-// MenuEntries are what a person can have done with these clusters, in the order of the menu: first what is likeliest.
-// Who waits for a decision stands before other runs.
+// MenuEntries lists the operations that these clusters allow, in the order of the menu: the likeliest first. Runs that
+// wait for a decision come before other runs.
 func MenuEntries(clusters []Cluster) []MenuEntry {
 	with := func(fits func(Cluster) bool) []Cluster {
 		return slices.DeleteFunc(slices.Clone(clusters), func(c Cluster) bool { return !fits(c) })

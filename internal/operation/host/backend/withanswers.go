@@ -6,7 +6,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// WithAnswers is an asker that asks for no secret that is known, by the key of the sentence that asks for it.
+// WithAnswers returns an Asker that answers known secrets without asking. known maps the message key of a question to
+// its secret.
 func WithAnswers(ask Asker, known map[string]string) Asker { return withAnswers{ask, known} }
 
 type withAnswers struct {

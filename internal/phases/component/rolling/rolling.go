@@ -41,7 +41,7 @@ func (r *Rolling) Restart(ctx context.Context, what, host string, f func(context
 	return err
 }
 
-// LastRestartFailed says whether the component's last restart on the node did not end well.
+// LastRestartFailed reports whether the component's last restart on the node failed.
 func (r *Rolling) LastRestartFailed(what, host string) bool {
 	return r.componentOf(what).lastFailed(host)
 }
@@ -63,7 +63,7 @@ type component struct {
 	broken string // the node whose restart did not end well; written by who holds the place
 }
 
-// lastFailed says whether the component's last restart on the node did not end well.
+// lastFailed reports whether the component's last restart on the node failed.
 func (t *component) lastFailed(host string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package input is what a run needs from outside: the cluster as it is wanted, ways to its nodes and bundles, hooks, a
-// place for what must not be lost.
+// Package input defines the external dependencies of a run: the desired cluster, access to its nodes and bundles,
+// hooks, and a directory for data that must not be lost.
 package input
 
 import (

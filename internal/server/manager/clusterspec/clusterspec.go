@@ -1,6 +1,6 @@
-// Package clusterspec says what a server takes for a cluster: its words, the rules of the design about them, and the
-// deploy.yaml that follows. The codes of its findings begin with "profile." as before it had this name: codes are an
-// interface.
+// Package clusterspec defines the cluster that the REST API accepts: its fields, the rules of the design for them, and
+// the deploy.yaml made from them. The codes of its findings keep the prefix "profile." of its old name, because codes
+// are an interface.
 //
 // It may import config, bundle, run/event and output/spelling.
 package clusterspec

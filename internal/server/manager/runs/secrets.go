@@ -90,7 +90,8 @@ func (r *Runner) DropSecrets(cluster string) {
 	}
 }
 
-// secretsFor returns the secrets of a cluster for a run of this kind by a user. Those of a backup are told once.
+// secretsFor returns the secrets of a cluster for a run of this kind by a user. The secrets of a backup
+// are returned once.
 func (r *Runner) secretsFor(cluster, by string, k manager.Kind) answers {
 	r.mu.Lock()
 	defer r.mu.Unlock()
