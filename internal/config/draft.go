@@ -66,9 +66,27 @@ func (d Draft) WithoutSecrets() Draft {
 	return d
 }
 
-// Get is what was said for the key, or what holds when nothing was.
+// Value returns what was entered for the key; "" if nothing was.
+func (d Draft) Value(key string) string { return d.Values[key] }
+
+// Set enters a value for the key; "" removes what was entered.
+func (d *Draft) Set(key, value string) {
+	switch {
+	case value == "":
+		delete(d.Values, key)
+	case d.Values == nil:
+		d.Values = map[string]string{key: value}
+	default:
+		d.Values[key] = value
+	}
+}
+
+// Blank reports whether the draft has neither machines nor values, apart from the cluster's name.
+func (d Draft) Blank() bool { return len(d.Machines) == 0 && len(d.Values) <= 1 }
+
+// Get returns what was entered for the key, or its default.
 func (d Draft) Get(key string) string {
-	if v := d.Values[key]; v != "" {
+	if v := d.Value(key); v != "" {
 		return v
 	}
 	s, _ := SettingOf(key)

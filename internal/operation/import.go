@@ -81,9 +81,9 @@ func readOver(ctx context.Context, q request.ImportRead, d Deps) (*prepared, con
 	root := d.Store.Where()
 	for arch, key := range map[string]string{"amd64": "package-src.x86src", "arm64": "package-src.armsrc"} {
 		// Without a bundle it is clear where one is looked for: no run needs it before a node is installed.
-		draft.Values[key] = filepath.Join(root, q.Cluster, "bundle-"+arch+".tar.gz")
+		draft.Set(key, filepath.Join(root, q.Cluster, "bundle-"+arch+".tar.gz"))
 		if b := q.Bundles[arch]; b != "" {
-			draft.Values[key] = b
+			draft.Set(key, b)
 		}
 	}
 	c, problems, err := draft.Cluster(filepath.Join(root, q.Cluster, importName))

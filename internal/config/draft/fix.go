@@ -25,10 +25,10 @@ func Fix(d *config.Draft, members map[string]bool, x event.Finding) (word string
 		return "wizard.fix.arch", func() { d.Machines[at].Arch = args["is"] }, ""
 	case code == "bundle.no-addon":
 		return "wizard.fix.addon", func() {
-			list := slices.DeleteFunc(strings.Split(d.Values["addons"], ","), func(s string) bool {
+			list := slices.DeleteFunc(strings.Split(d.Value("addons"), ","), func(s string) bool {
 				return strings.TrimSpace(s) == args["addon"]
 			})
-			d.Values["addons"] = strings.TrimSpace(strings.Join(list, ","))
+			d.Set("addons", strings.TrimSpace(strings.Join(list, ",")))
 		}, ""
 	case strings.HasPrefix(code, "bundle.") || code == "preflight.os" || code == "preflight.no-bundle":
 		return "wizard.fix.bundle", nil, "bundle"
@@ -51,7 +51,7 @@ func balance(d *config.Draft, members map[string]bool) (word string, change func
 		if members == nil && slices.Equal(m.Roles, []bundle.Role{bundle.Worker}) {
 			return "wizard.fix.balancer", func() {
 				d.Machines[i].Roles = append(slices.Clone(m.Roles), bundle.LoadBalancer)
-				delete(d.Values, "apiserver-endpoint")
+				d.Set("apiserver-endpoint", "")
 			}, ""
 		}
 	}

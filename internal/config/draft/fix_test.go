@@ -41,7 +41,7 @@ func TestFix_OffersALoadBalancer(t *testing.T) {
 		}
 		change()
 		at := slices.IndexFunc(d.Machines, func(m config.Machine) bool { return m.Has(bundle.LoadBalancer) })
-		if at != c.at || d.Values["apiserver-endpoint"] != "" {
+		if at != c.at || d.Value("apiserver-endpoint") != "" {
 			t.Errorf("%s: machine %d, %v", name, at, d.Values)
 		}
 		if _, again, _ := Fix(&d, c.members, found); again != nil {

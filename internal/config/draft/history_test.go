@@ -10,7 +10,7 @@ import (
 func TestHistory(t *testing.T) {
 	named := func(name string) config.Draft {
 		d := config.Draft{Values: map[string]string{}}
-		d.Values["cluster-id"] = name
+		d.Set("cluster-id", name)
 		return d
 	}
 	var h History
@@ -20,13 +20,13 @@ func TestHistory(t *testing.T) {
 	}
 	h.Changed(named("b"))
 	d, ok := h.Undo(named("c")) // typed, and not a step of its own yet
-	if !ok || d.Values["cluster-id"] != "b" {
+	if !ok || d.Value("cluster-id") != "b" {
 		t.Error(d.Values, ok)
 	}
-	if d, ok = h.Undo(d); !ok || d.Values["cluster-id"] != "a" {
+	if d, ok = h.Undo(d); !ok || d.Value("cluster-id") != "a" {
 		t.Error(d.Values, ok)
 	}
-	if d, ok = h.Redo(d); !ok || d.Values["cluster-id"] != "b" {
+	if d, ok = h.Redo(d); !ok || d.Value("cluster-id") != "b" {
 		t.Error(d.Values, ok)
 	}
 	h.Changed(named("d"))

@@ -25,12 +25,12 @@ func addLogins(d *config.Draft, list []machines.Entry, first bool) {
 		{"private-key-path", "private-key-path", func(e machines.Entry) string { return e.Key }},
 	} {
 		// what was typed stays
-		same := first && len(list) > 0 && x.of(list[0]) != "" && d.Values[x.key] == ""
+		same := first && len(list) > 0 && x.of(list[0]) != "" && d.Value(x.key) == ""
 		for _, e := range list {
 			same = same && x.of(e) == x.of(list[0])
 		}
 		if same {
-			d.Values[x.key] = x.of(list[0])
+			d.Set(x.key, x.of(list[0]))
 		}
 		for _, e := range list {
 			if v := x.of(e); v != "" && v != d.Get(x.key) {
@@ -43,16 +43,16 @@ func addLogins(d *config.Draft, list []machines.Entry, first bool) {
 
 // addBastions takes the bastions that were said of machines, in the same way.
 func addBastions(d *config.Draft, list []machines.Entry, first bool) {
-	same := first && len(list) > 0 && len(list[0].Bastions) > 0 && d.Values["eggo.bastion"] == ""
+	same := first && len(list) > 0 && len(list[0].Bastions) > 0 && d.Value("eggo.bastion") == ""
 	for _, e := range list {
 		same = same && slices.Equal(e.Bastions, list[0].Bastions)
 	}
 	if same {
-		d.Values["eggo.bastion"] = hopsValue(list[0].Bastions)
+		d.Set("eggo.bastion", hopsValue(list[0].Bastions))
 		return
 	}
 	for _, e := range list {
-		if len(e.Bastions) == 0 || hopsValue(e.Bastions) == d.Values["eggo.bastion"] {
+		if len(e.Bastions) == 0 || hopsValue(e.Bastions) == d.Value("eggo.bastion") {
 			continue
 		}
 		var doc yaml.Node
@@ -133,7 +133,7 @@ func nameOf(d *config.Draft, e machines.Entry) string {
 // RenameLogin keeps the login of a machine with it when it is renamed; an empty name removes it.
 func RenameLogin(d *config.Draft, was, name string) {
 	var doc yaml.Node
-	if yaml.Unmarshal([]byte(d.Values["eggo.machines"]), &doc) != nil || len(doc.Content) != 1 ||
+	if yaml.Unmarshal([]byte(d.Value("eggo.machines")), &doc) != nil || len(doc.Content) != 1 ||
 		doc.Content[0].Kind != yaml.MappingNode {
 		return
 	}
@@ -150,7 +150,7 @@ func RenameLogin(d *config.Draft, was, name string) {
 		break
 	}
 	if len(m.Content) == 0 {
-		delete(d.Values, "eggo.machines")
+		d.Set("eggo.machines", "")
 		return
 	}
 	writeLogins(d, m)
@@ -161,7 +161,7 @@ func writeLogins(d *config.Draft, m *yaml.Node) {
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
 	if e.Encode(m) == nil {
-		d.Values["eggo.machines"] = string(bytes.TrimRight(b.Bytes(), "\n"))
+		d.Set("eggo.machines", string(bytes.TrimRight(b.Bytes(), "\n")))
 	}
 }
 
@@ -174,7 +174,7 @@ func SetLogin(d *config.Draft, name, key, value string) {
 
 func setLogin(d *config.Draft, name, key string, value *yaml.Node) {
 	var doc yaml.Node
-	if text := d.Values["eggo.machines"]; text != "" {
+	if text := d.Value("eggo.machines"); text != "" {
 		if yaml.Unmarshal([]byte(text), &doc) != nil || len(doc.Content) != 1 ||
 			doc.Content[0].Kind != yaml.MappingNode {
 			return
@@ -208,7 +208,7 @@ func entryOf(m *yaml.Node, key string, fresh func() *yaml.Node) *yaml.Node {
 // AskBastion has a draft say that the password of a bastion is asked for. who is the bastion as the login to it,
 // user@host or user@host:port; user is who logs in where none is said. It gives false if the draft has no such bastion.
 func AskBastion(d *config.Draft, user, who string) bool {
-	probe := config.Draft{Values: map[string]string{"cluster-id": "x", "eggo.bastion": d.Values["eggo.bastion"],
+	probe := config.Draft{Values: map[string]string{"cluster-id": "x", "eggo.bastion": d.Value("eggo.bastion"),
 		config.BundleKey("amd64"): "/x.tar.gz"}, Machines: []config.Machine{{Name: "x", IP: "192.0.2.1",
 		Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
 	c, _ := probe.Check("deploy.yaml")
@@ -223,7 +223,7 @@ func AskBastion(d *config.Draft, user, who string) bool {
 		}
 	}
 	if known {
-		d.Values["eggo.bastion"] = hopsList(c.Eggo.Bastions)
+		d.Set("eggo.bastion", hopsList(c.Eggo.Bastions))
 	}
 	return known
 }

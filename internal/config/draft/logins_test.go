@@ -19,13 +19,13 @@ func TestAPasswordOfABastionIsAskedFor(t *testing.T) {
 	} {
 		d := config.Draft{Values: map[string]string{"eggo.bastion": c.text}}
 		known := AskBastion(&d, "root", c.who)
-		if known != (c.want != "") || known != strings.Contains(d.Values["eggo.bastion"], "prompt") {
+		if known != (c.want != "") || known != strings.Contains(d.Value("eggo.bastion"), "prompt") {
 			t.Errorf("%s of %s: %v, %s", c.who, c.text, known, d.Values)
 		}
-		if !known && d.Values["eggo.bastion"] != c.text {
+		if !known && d.Value("eggo.bastion") != c.text {
 			t.Errorf("%s became %s", c.text, d.Values)
 		}
-		if !strings.Contains(d.Values["eggo.bastion"], c.want) {
+		if !strings.Contains(d.Value("eggo.bastion"), c.want) {
 			t.Errorf("no %s in %s", c.want, d.Values)
 		}
 	}
@@ -46,18 +46,18 @@ func TestBastionsOfAList(t *testing.T) {
 		d := config.Draft{Values: map[string]string{}}
 		l := machines.Read(text)
 		AddMachines(&d, l.Entries, nil)
-		if d.Values["eggo.bastion"] != want.all || d.Values["eggo.machines"] != want.own {
-			t.Errorf("%s\nall %s\nown %s", text, d.Values["eggo.bastion"], d.Values["eggo.machines"])
+		if d.Value("eggo.bastion") != want.all || d.Value("eggo.machines") != want.own {
+			t.Errorf("%s\nall %s\nown %s", text, d.Value("eggo.bastion"), d.Value("eggo.machines"))
 		}
 		for _, key := range []string{"eggo.bastion", "eggo.machines"} {
-			if bad, is := config.CheckValue(key, d.Values[key]); is && bad.Code != "config.machine-unknown" {
-				t.Errorf("%s: %+v", d.Values[key], bad)
+			if bad, is := config.CheckValue(key, d.Value(key)); is && bad.Code != "config.machine-unknown" {
+				t.Errorf("%s: %+v", d.Value(key), bad)
 			}
 		}
 		l = WithoutBastions(l)
 		d = config.Draft{Values: map[string]string{}}
 		AddMachines(&d, l.Entries, nil)
-		if len(l.Notes) == 0 || l.Notes[0].Key != "machines.bastion-dropped" || d.Values["eggo.bastion"] != "" {
+		if len(l.Notes) == 0 || l.Notes[0].Key != "machines.bastion-dropped" || d.Value("eggo.bastion") != "" {
 			t.Errorf("%s: %v", text, l.Notes)
 		}
 	}

@@ -50,14 +50,14 @@ func LoginText(d config.Draft) string {
 		"eggo.known-hosts",
 		"eggo.ssh-legacy-algorithms",
 	} {
-		b.WriteString(d.Values[k] + "\x00")
+		b.WriteString(d.Value(k) + "\x00")
 	}
 	return b.String()
 }
 
 // Secrets are those that were typed, by the sentences with which a run asks for them.
 func Secrets(d config.Draft) map[string]string {
-	out := map[string]string{"ask.password": d.Values["password"], "ask.sudo": d.Values["eggo.sudo-password"]}
+	out := map[string]string{"ask.password": d.Value("password"), "ask.sudo": d.Value("eggo.sudo-password")}
 	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
 	return out
 }

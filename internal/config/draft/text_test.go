@@ -45,7 +45,7 @@ func TestCommentsOfTheOtherLanguageAreNoDifference(t *testing.T) {
 	d := config.Draft{Values: map[string]string{"cluster-id": "prod", "username": "ops", "eggo.hostname": "set"},
 		Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
 	changed := d.Clone()
-	changed.Values["username"] = "admin"
+	changed.Set("username", "admin")
 	langs := []*i18n.Printer{i18n.NewPrinter(i18n.English), i18n.NewPrinter(i18n.Chinese)}
 	for _, wrote := range langs {
 		file := append([]byte(config.Modeline), d.Commented(wrote)...)

@@ -196,9 +196,9 @@ func (t *typed) nodes(q url.Values) {
 	}
 	d := config.Draft{Values: maps.Clone(t.Settings)}
 	draft.AddMachines(&d, list.Entries, nil)
-	t.SSH.User = cmp.Or(t.SSH.User, d.Values["username"])
+	t.SSH.User = cmp.Or(t.SSH.User, d.Value("username"))
 	for _, key := range []string{"eggo.machines", "eggo.bastion"} {
-		if said := d.Values[key]; said != "" {
+		if said := d.Value(key); said != "" {
 			t.Settings[key] = said
 		}
 	}

@@ -67,7 +67,7 @@ func TestWhatWillStand(t *testing.T) {
 	machines(&d, "lb", 1, bundle.LoadBalancer)
 	machines(&d, "master", 3, bundle.ControlPlane, bundle.Etcd)
 	machines(&d, "worker", 60, bundle.Worker)
-	d.Values["package-src.x86src"] = "/srv/b.tar.gz"
+	d.Set("package-src.x86src", "/srv/b.tar.gz")
 	c, problems := d.Check("x")
 	if c == nil {
 		t.Fatal(problems)

@@ -30,13 +30,7 @@ func (w *wizard) setting(key string) field {
 		f.hidden = func() bool { return !s.Applies(w.draft.Get) }
 	}
 	f.check = func(v string) (config.Problem, bool) { return config.CheckValue(key, v) }
-	f.set = func(v string) {
-		if v == "" {
-			delete(w.draft.Values, key)
-		} else {
-			w.draft.Values[key] = v
-		}
-	}
+	f.set = func(v string) { w.draft.Set(key, v) }
 	return f
 }
 

@@ -146,7 +146,7 @@ func TestThePlainWizard(t *testing.T) {
 	}
 	s, ok := f.saved, f.has
 	if !ok || len(s.Draft.Machines) != 2 || s.Draft.Get("network.plugin") != "calico" ||
-		s.Draft.Get("network.podcidr") != "10.1.0.0/16" || s.Draft.Values["password"] != "" {
+		s.Draft.Get("network.podcidr") != "10.1.0.0/16" || s.Draft.Value("password") != "" {
 		t.Fatalf("%v %+v", ok, s)
 	}
 	if x := s.Draft.Machines[1]; x.Name != "web" && x.Name != "edge" ||

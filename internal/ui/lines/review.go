@@ -72,18 +72,18 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 	if len(fit) == 0 {
 		w.say("plain.no-bundle", "arch", arch)
 	}
-	if w.draft.Values[key] == "" && len(fit) > 0 {
+	if w.draft.Value(key) == "" && len(fit) > 0 {
 		first := max(0, slices.IndexFunc(fit, func(path string) bool { return slices.Contains(w.built, path) }))
-		w.change(func() { w.draft.Values[key] = fit[first] })
+		w.change(func() { w.draft.Set(key, fit[first]) })
 	}
 	for {
-		text, err := w.ask(ctx, w.t("plain.bundle", "arch", arch)+" ["+cmp.Or(w.draft.Values[key], w.t("wizard.unset"))+
+		text, err := w.ask(ctx, w.t("plain.bundle", "arch", arch)+" ["+cmp.Or(w.draft.Value(key), w.t("wizard.unset"))+
 			"]:")
 		if err != nil || text == "" {
 			return err
 		}
 		if text == "-" {
-			w.change(func() { delete(w.draft.Values, key) })
+			w.change(func() { w.draft.Set(key, "") })
 			return nil
 		}
 		if i, ok := numbered(text, len(fit)); ok {
@@ -97,7 +97,7 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 			w.fault(err)
 			continue
 		}
-		w.change(func() { w.draft.Values[key] = w.svc.Path(text) })
+		w.change(func() { w.draft.Set(key, w.svc.Path(text)) })
 		return nil
 	}
 }
@@ -261,9 +261,9 @@ func (w *wizard) afterwards(ctx context.Context, list []choice) (string, error) 
 
 // names says whether the draft installs from the bundle.
 func (w *wizard) names(path string) bool {
-	v := w.draft.Values
-	return v["package-src.x86src"] == path || v["package-src.armsrc"] == path ||
-		slices.Contains(config.Items(v["eggo.bundles"]), path)
+	d := w.draft
+	return d.Value("package-src.x86src") == path || d.Value("package-src.armsrc") == path ||
+		slices.Contains(config.Items(d.Value("eggo.bundles")), path)
 }
 
 // review shows the file, what is other than on the disk and what will be done, as the person likes, and does with it
@@ -443,8 +443,8 @@ func (m *menu) add(ctx context.Context, c backend.Cluster) error {
 	for _, x := range cluster.Machines {
 		w.members[draft.MachineKey(x)] = true
 	}
-	if cluster.Values["eggo.password-from"] == "prompt" {
-		delete(w.draft.Values, "eggo.password-from") // written again by itself, as the password is not kept
+	if cluster.Value("eggo.password-from") == "prompt" {
+		w.draft.Set("eggo.password-from", "") // written again by itself, as the password is not kept
 		w.steps = append(w.steps, step{"login", func(ctx context.Context) error {
 			return w.fields(ctx, w.setting("password"))
 		}})

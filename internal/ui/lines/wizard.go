@@ -308,7 +308,7 @@ func (w *wizard) imported(path string) {
 		return
 	}
 	d, problems := config.ReadDraft(data, path)
-	if len(d.Machines) == 0 && len(d.Values) <= 1 && problems.HasErrors() {
+	if d.Blank() && problems.HasErrors() {
 		w.wrong(problems[0])
 		return
 	}
@@ -320,12 +320,12 @@ func (w *wizard) imported(path string) {
 func (w *wizard) howToLogIn(ctx context.Context) error {
 	list := w.settings("login")
 	key := &list[fieldOf(list, "private-key-path")]
-	if own := w.svc.Keys(); key.now == "" && w.draft.Values["password"] == "" && len(own) > 0 {
+	if own := w.svc.Keys(); key.now == "" && w.draft.Value("password") == "" && len(own) > 0 {
 		key.now = own[0]
 	}
 	keep := field{key: "keep-secrets", now: strconv.FormatBool(w.draft.KeepSecrets), picks: []string{"false", "true"},
 		set: func(v string) { w.draft.KeepSecrets = v == "true" }}
-	keep.hidden = func() bool { return w.draft.Values["password"] == "" && w.draft.Values["eggo.sudo-password"] == "" }
+	keep.hidden = func() bool { return w.draft.Value("password") == "" && w.draft.Value("eggo.sudo-password") == "" }
 	return w.fields(ctx, slices.Insert(list, fieldOf(list, "eggo.bastion"), keep)...)
 }
 

@@ -24,7 +24,7 @@ import (
 func readyDraft(m *menu) *wizard {
 	w := newWizard(m, m.svc.Draft())
 	w.steps = []step{{"preflight", w.check}, {"review", w.review}}
-	w.draft.Values["package-src.x86src"] = "/srv/x.tar.gz"
+	w.draft.Set("package-src.x86src", "/srv/x.tar.gz")
 	w.draft.Machines = []config.Machine{{Name: "n1", IP: "192.0.2.1",
 		Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd, bundle.Worker}}}
 	return w
@@ -183,7 +183,7 @@ func TestPlainFilesOfMachines(t *testing.T) {
 	}
 	w.machineLine("@/config")
 	says(t, said.String(), "1 machine is reached through bastion ops@192.0.2.1:2222")
-	if got := w.draft.Values["eggo.bastion"]; got != `"ops@192.0.2.1:2222"` || len(w.draft.Machines) != 1 {
+	if got := w.draft.Value("eggo.bastion"); got != `"ops@192.0.2.1:2222"` || len(w.draft.Machines) != 1 {
 		t.Errorf("bastion %s, machines %v", got, w.draft.Machines)
 	}
 }

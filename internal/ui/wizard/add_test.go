@@ -51,7 +51,7 @@ func TestNodesToAddOutliveTheTerminal(t *testing.T) {
 		uitest.Has(t, a, title, "prod")
 		uitest.Keys(t, a, "c")
 		uitest.Has(t, a, "m1", "web-1", "web-2 10.0.0.")
-		if len(p.draft.Machines) != 2 || p.draft.Values["password"] != "geheim" {
+		if len(p.draft.Machines) != 2 || p.draft.Value("password") != "geheim" {
 			t.Errorf("%+v", p.draft)
 		}
 		uitest.Type(t, a, "21")

@@ -196,7 +196,7 @@ func (p *Page) faults(e *frame.Env) []tip {
 		etcd = masters
 	}
 	out := []tip{say(bundle.ControlPlane, masters, max(0, masters-1)), say(bundle.Etcd, etcd, max(0, (etcd-1)/2))}
-	if masters > 1 && len(p.draft.With(bundle.LoadBalancer)) == 0 && p.draft.Values["apiserver-endpoint"] == "" {
+	if masters > 1 && len(p.draft.With(bundle.LoadBalancer)) == 0 && p.draft.Value("apiserver-endpoint") == "" {
 		out = append(out, tip{label: e.P.T("wizard.tips.faults.api"), text: e.P.T("wizard.tips.faults.api.first")})
 	}
 	return out
@@ -287,7 +287,7 @@ func (x *extra) advice(e *frame.Env) ([]topic, int) {
 	}
 	add("default", cmp.Or(s.Default, e.P.T("wizard.unset")))
 	add("values", e.P.List(s.Choices))
-	if v := x.p.draft.Values[s.Key]; v != "" && s.Kind != config.Secret && s.Kind != config.Block {
+	if v := x.p.draft.Value(s.Key); v != "" && s.Kind != config.Secret && s.Kind != config.Block {
 		add("now", v)
 	}
 	if s.Applies != nil && !s.Applies(x.p.draft.Get) {

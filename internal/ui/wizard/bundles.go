@@ -77,8 +77,8 @@ func (b *bundles) enter(*frame.Env) tea.Cmd {
 func (b *bundles) look() tea.Cmd {
 	b.looked, b.busy = true, true
 	p := b.p
-	paths := []string{p.draft.Values["package-src.x86src"], p.draft.Values["package-src.armsrc"]}
-	paths = append(paths, config.Items(p.draft.Values["eggo.bundles"])...)
+	paths := []string{p.draft.Value("package-src.x86src"), p.draft.Value("package-src.armsrc")}
+	paths = append(paths, config.Items(p.draft.Value("eggo.bundles"))...)
 	for i, path := range paths {
 		if path != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/") {
 			paths[i] = filepath.Join(filepath.Dir(p.target()), path)
@@ -113,7 +113,7 @@ func (p *Page) found(x draft.Bundle, _ *frame.Env) tea.Cmd {
 	}
 	changed := false
 	for _, arch := range p.arches() {
-		if key := config.BundleKey(arch); p.draft.Values[key] == "" && p.draft.Values["eggo.bundles"] == "" {
+		if key := config.BundleKey(arch); p.draft.Value(key) == "" && p.draft.Value("eggo.bundles") == "" {
 			var fit []draft.Bundle
 			for _, o := range p.bundles {
 				if o.Manifest != nil && o.Fault == nil && o.Manifest.Arch == arch && len(p.misfits(o.Manifest)) == 0 {
@@ -122,7 +122,7 @@ func (p *Page) found(x draft.Bundle, _ *frame.Env) tea.Cmd {
 			}
 			only := len(fit) == 1 || slices.Contains(p.built, x.Path) // who built it wants it
 			if only && x.Verified && slices.ContainsFunc(fit, func(o draft.Bundle) bool { return o.Path == x.Path }) {
-				p.draft.Values[key] = x.Path
+				p.draft.Set(key, x.Path)
 				changed = true
 			}
 		}
@@ -149,8 +149,8 @@ func (p *Page) arches() []string {
 
 // chosen says whether the draft names the bundle.
 func (p *Page) chosen(path string) bool {
-	return p.draft.Values["package-src.x86src"] == path || p.draft.Values["package-src.armsrc"] == path ||
-		slices.Contains(config.Items(p.draft.Values["eggo.bundles"]), path)
+	return p.draft.Value("package-src.x86src") == path || p.draft.Value("package-src.armsrc") == path ||
+		slices.Contains(config.Items(p.draft.Value("eggo.bundles")), path)
 }
 
 // fits says whether a bundle is for the operating system of a machine that was looked at.
@@ -201,22 +201,19 @@ func (b *bundles) choose() tea.Cmd {
 		return nil
 	}
 	p.snapshot()
-	more := config.Items(p.draft.Values["eggo.bundles"])
+	more := config.Items(p.draft.Value("eggo.bundles"))
 	key := config.BundleKey(x.Manifest.Arch)
 	switch {
-	case p.draft.Values[key] == x.Path:
-		delete(p.draft.Values, key)
+	case p.draft.Value(key) == x.Path:
+		p.draft.Set(key, "")
 	case slices.Contains(more, x.Path):
 		more = slices.DeleteFunc(more, func(s string) bool { return s == x.Path })
-	case p.draft.Values[key] == "":
-		p.draft.Values[key] = x.Path
+	case p.draft.Value(key) == "":
+		p.draft.Set(key, x.Path)
 	default:
 		more = append(more, x.Path)
 	}
-	p.draft.Values["eggo.bundles"] = strings.Join(more, ", ")
-	if len(more) == 0 {
-		delete(p.draft.Values, "eggo.bundles")
-	}
+	p.draft.Set("eggo.bundles", strings.Join(more, ", "))
 	p.snapshot()
 	return tea.Batch(p.changed(), p.save())
 }

@@ -26,7 +26,7 @@ func (b *bundles) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		}
 	}
 	for _, arch := range b.p.arches() {
-		path := b.p.draft.Values[config.BundleKey(arch)]
+		path := b.p.draft.Value(config.BundleKey(arch))
 		count := 0
 		for _, m := range b.p.draft.Machines {
 			if cmp.Or(m.Arch, "amd64") == arch {

@@ -39,7 +39,7 @@ func (x *extra) shown(e *frame.Env) []config.Setting {
 	var out []config.Setting
 	want := strings.ToLower(strings.TrimSpace(x.filter.Value()))
 	for _, s := range config.Settings() {
-		v := x.p.draft.Values[s.Key]
+		v := x.p.draft.Value(s.Key)
 		if v == "" && s.Applies != nil && !s.Applies(x.p.draft.Get) {
 			continue
 		}
@@ -189,7 +189,7 @@ func (x *extra) reset(e *frame.Env) tea.Cmd {
 		return nil
 	}
 	x.p.snapshot()
-	delete(x.p.draft.Values, list[x.at].Key)
+	x.p.draft.Set(list[x.at].Key, "")
 	x.p.snapshot()
 	return x.p.changed()
 }
@@ -217,13 +217,13 @@ func (x *extra) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		l := new(widget.Line).Add(t.Chosen, pointer).Space(1)
 		if x.wrong(s.Key) {
 			l.Add(t.Bad, g.Failed)
-		} else if x.p.draft.Values[s.Key] != "" {
+		} else if x.p.draft.Value(s.Key) != "" {
 			l.Add(t.Accent, g.Bullet)
 		} else {
 			l.Space(1)
 		}
 		l.Space(1).Add(style, widget.Fit(s.Label(), wide, g.Cut)).Space(2)
-		v := x.p.draft.Values[s.Key]
+		v := x.p.draft.Value(s.Key)
 		switch {
 		case v == "" && s.Default == "":
 			l.Add(t.Faint, e.P.T("wizard.unset"))

@@ -30,14 +30,8 @@ type item struct {
 func (p *Page) setting(key string) *item {
 	s, _ := config.SettingOf(key)
 	it := &item{key: key, kind: s.Kind, choices: s.Choices}
-	it.get = func() string { return p.draft.Values[key] }
-	it.set = func(v string) {
-		if v == "" {
-			delete(p.draft.Values, key)
-		} else {
-			p.draft.Values[key] = v
-		}
-	}
+	it.get = func() string { return p.draft.Value(key) }
+	it.set = func(v string) { p.draft.Set(key, v) }
 	it.def = func() string { return s.Default }
 	it.check = func(v string) (config.Problem, bool) { return config.CheckValue(key, v) }
 	if s.Applies != nil {

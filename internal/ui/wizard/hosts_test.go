@@ -22,8 +22,8 @@ func TestHostNamesAreLookedUp(t *testing.T) {
 	if m := p.draft.Machines[0]; m.Name != "web1" || m.IP != "10.0.0.7" || !m.Has(bundle.Worker) {
 		t.Errorf("%+v", m)
 	}
-	if p.draft.Values["username"] != "ops" {
-		t.Errorf("the user is %q", p.draft.Values["username"])
+	if p.draft.Value("username") != "ops" {
+		t.Errorf("the user is %q", p.draft.Value("username"))
 	}
 	uitest.Type(t, a, "db.example.com")
 	uitest.Keys(t, a, "enter")
@@ -45,10 +45,10 @@ func TestAnInventoryIsPasted(t *testing.T) {
 	if n := machinesOf(p); n.area.Value() != "db.example.com bastion=192.0.2.1 role=worker" || n.mode != pasting {
 		t.Errorf("%q is left", n.area.Value())
 	}
-	if got := p.draft.Values["eggo.bastion"]; got != `"192.0.2.1"` {
+	if got := p.draft.Value("eggo.bastion"); got != `"192.0.2.1"` {
 		t.Errorf("bastion: %s", got)
 	}
-	if got := p.draft.Values["eggo.machines"]; got != "w1: {user: ops}" {
+	if got := p.draft.Value("eggo.machines"); got != "w1: {user: ops}" {
 		t.Errorf("logins: %q", got)
 	}
 	if strings.Contains(string(p.draft.YAML()), "hunter2") {
@@ -116,7 +116,7 @@ func TestATableWithAMistake(t *testing.T) {
 	if n := machinesOf(p); n.area.Value() != "name=w1 10.0.0.300 role=worker" {
 		t.Errorf("%q is left", n.area.Value())
 	}
-	if len(p.draft.Machines) != 1 || strings.Contains(strings.Join(append(typed(w), p.draft.Values["eggo.machines"]),
+	if len(p.draft.Machines) != 1 || strings.Contains(strings.Join(append(typed(w), p.draft.Value("eggo.machines")),
 		" "), "hunter2") {
 		t.Errorf("%v %v", p.draft.Machines, w.saved)
 	}

@@ -131,9 +131,9 @@ func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Pag
 		p.members[draft.MachineKey(m)] = true
 	}
 	p.steps = nil
-	if d.Values["eggo.password-from"] == "prompt" {
+	if d.Value("eggo.password-from") == "prompt" {
 		p.steps = append(p.steps, &form{p: p, name: "login", items: []*item{p.setting("password")}})
-		delete(p.draft.Values, "eggo.password-from") // written again by itself, as the password is not kept
+		p.draft.Set("eggo.password-from", "") // written again by itself, as the password is not kept
 	}
 	p.steps = append(p.steps, newNodes(p))
 	if svc.Preflight != nil {
@@ -239,14 +239,14 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	case ownKeysMsg:
 		p.ownKeys = m.files
 	case keyFileMsg:
-		if m.file == p.draft.Values[keyPath] {
+		if m.file == p.draft.Value(keyPath) {
 			p.keyOf, p.keyBad = m.file, m.fault
 			return p.validate()
 		}
 	case validatedMsg:
 		if m.n == p.checks {
 			p.cluster, p.problems = m.cluster, placed(m.problems)
-			if f := p.keyBad; f != nil && p.keyOf == p.draft.Values[keyPath] {
+			if f := p.keyBad; f != nil && p.keyOf == p.draft.Value(keyPath) {
 				p.problems = append(p.problems, config.Problem{Key: keyPath, Code: f.Code, Severity: event.Error,
 					Args: map[string]string{"file": f.Args["file"], "cause": f.Cause}})
 			}

@@ -40,9 +40,9 @@ func TestPastedLinesStandInFields(t *testing.T) {
 			t.Errorf("%q in a block: %q", end, got)
 		}
 		a, p, _ = open(t, i18n.English, false, 100, 30)
-		before := p.draft.Values["cluster-id"]
+		before := p.draft.Value("cluster-id")
 		uitest.Drive(t, a, tea.PasteMsg{Content: "-a" + end + "b" + end})
-		if got := p.draft.Values["cluster-id"]; got != before+"-a b" {
+		if got := p.draft.Value("cluster-id"); got != before+"-a b" {
 			t.Errorf("%q in a field: %q", end, got)
 		}
 	}

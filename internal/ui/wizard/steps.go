@@ -78,7 +78,7 @@ func (p *Page) imported(m importedMsg, e *frame.Env) tea.Cmd {
 		}
 	}
 	d, problems := config.ReadDraft(m.data, m.path)
-	if len(d.Machines) == 0 && len(d.Values) <= 1 {
+	if d.Blank() {
 		if problems.HasErrors() {
 			text, _ := words(e, problems[0])
 			return frame.Send(frame.Note{Text: text})
@@ -95,7 +95,7 @@ const keyPath = "private-key-path"
 
 // lookAtKey looks at the file of the private key, once as long as it is the same.
 func (p *Page) lookAtKey() tea.Cmd {
-	file, look := p.draft.Values[keyPath], p.svc.KeyFile
+	file, look := p.draft.Value(keyPath), p.svc.KeyFile
 	if look == nil || file == p.keyOf {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (p *Page) lookAtKey() tea.Cmd {
 func newLogin(p *Page) step {
 	items := p.settings("login")
 	itemOf(items, keyPath).def = func() string {
-		if p.draft.Values["password"] == "" && len(p.ownKeys) > 0 {
+		if p.draft.Value("password") == "" && len(p.ownKeys) > 0 {
 			return p.ownKeys[0]
 		}
 		return ""
@@ -123,7 +123,7 @@ func newLogin(p *Page) step {
 		return "false"
 	}
 	keep.set = func(v string) { p.draft.KeepSecrets = v == "true" }
-	keep.hidden = func() bool { return p.draft.Values["password"] == "" && p.draft.Values["eggo.sudo-password"] == "" }
+	keep.hidden = func() bool { return p.draft.Value("password") == "" && p.draft.Value("eggo.sudo-password") == "" }
 	return &form{p: p, name: "login", items: putBefore(items, "eggo.bastion", keep)}
 }
 
@@ -146,7 +146,7 @@ func newNetworks(p *Page) step {
 
 // endpoint is where the API is reached when nothing else is said.
 func (p *Page) endpoint() string {
-	if p.cluster != nil && p.draft.Values["apiserver-endpoint"] == "" {
+	if p.cluster != nil && p.draft.Value("apiserver-endpoint") == "" {
 		return p.cluster.Endpoint
 	}
 	if lb := p.draft.With(bundle.LoadBalancer); len(lb) > 0 {

@@ -280,7 +280,7 @@ func TestADraftIsOfferedAgain(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n")
 	uitest.Type(t, a, "10.0.0.1")
 	uitest.Keys(t, a, "enter", "ctrl+n")
-	if !w.has || len(w.saved.Draft.Machines) != 1 || w.saved.Draft.Values["password"] != "" {
+	if !w.has || len(w.saved.Draft.Machines) != 1 || w.saved.Draft.Value("password") != "" {
 		t.Fatalf("%+v", w.saved)
 	}
 	p := New(context.Background(), w.services())
@@ -476,7 +476,7 @@ func TestGoldensOfFirstContact(t *testing.T) {
 // typedIn is all that was typed into the wizard: the draft, where it goes, and what stands in fields that were not
 // taken yet.
 func typedIn(p *Page) string {
-	text := string(p.draft.YAML()) + "\x00" + p.draft.Values["password"] + p.draft.Values["eggo.sudo-password"] +
+	text := string(p.draft.YAML()) + "\x00" + p.draft.Value("password") + p.draft.Value("eggo.sudo-password") +
 		"\x00" + p.file
 	for _, s := range p.steps {
 		if h, is := s.(holder); is {
