@@ -8,6 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/desired"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -53,41 +54,25 @@ func roles(c *config.Cluster) []string {
 	return out
 }
 
-// Removable finds nodes by name or address, and refuses what the cluster cannot be without.
+// Removable returns nodes by name or address, and refuses those that the cluster cannot be without.
 func Removable(c *config.Cluster, named []string) ([]config.Node, error) {
-	usage := func(code string, kv ...string) error {
-		return event.NewFault(event.ClassUsage, "delete."+code, nil, append(kv, "cluster", c.Name)...)
-	}
 	var out []config.Node
 	for _, a := range named {
 		i := indexOf(c, a)
 		if i < 0 {
-			return nil, usage("unknown", "name", a, "known", strings.Join(names(c.Nodes), ", "))
+			return nil, event.NewFault(event.ClassUsage, "delete.unknown", nil, "name", a, "known",
+				strings.Join(names(c.Nodes), ", "), "cluster", c.Name)
 		}
 		n := c.Nodes[i]
-		if n.Has(bundle.LoadBalancer) {
-			return nil, usage("balancer", "name", n.Name)
-		}
 		if !slices.ContainsFunc(out, called(n.Name)) {
 			out = append(out, n)
 		}
 	}
-	for _, last := range []struct {
-		role bundle.Role
-		code string
-	}{{bundle.ControlPlane, "last-control-plane"}, {bundle.Etcd, "last-etcd"}} {
-		if !slices.ContainsFunc(out, func(n config.Node) bool { return n.Has(last.role) }) {
-			continue
-		}
-		stay := 0
-		for _, n := range c.With(last.role) {
-			if !slices.ContainsFunc(out, called(n.Name)) {
-				stay++
-			}
-		}
-		if stay == 0 {
-			return nil, usage(last.code, "names", strings.Join(names(out), ", "))
-		}
+	stay := slices.DeleteFunc(slices.Clone(c.Nodes), func(n config.Node) bool {
+		return slices.ContainsFunc(out, called(n.Name))
+	})
+	if err := desired.Removable(c.Name, out, stay); err != nil {
+		return nil, err
 	}
 	return out, nil
 }

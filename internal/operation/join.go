@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/desired"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
@@ -70,26 +71,16 @@ func (p *prepared) extend(ctx context.Context, q request.Join) ([]config.Node, e
 	return fresh, p.setLimit(q.Limit)
 }
 
-// complete fills in what was not said: of a node that the cluster has already, what the cluster says; else the
-// next free name, and the architecture that the node itself says. A control plane brings its member of etcd where
-// every control plane has one.
+// complete fills in what was not specified: of a node that the cluster has already, what the cluster says; else the
+// next free name, and the architecture that the node reports.
 func (p *prepared) complete(ctx context.Context, fresh []config.Node) ([]config.Node, error) {
 	taken := map[string]bool{}
 	for _, n := range append(slices.Clone(p.cluster.Nodes), fresh...) {
 		taken[n.Name] = true
 	}
-	stacked := true
-	for _, n := range p.cluster.With(bundle.ControlPlane) {
-		stacked = stacked && n.Has(bundle.Etcd)
-	}
 	var out []config.Node
 	for _, n := range fresh {
-		if len(n.Roles) == 0 {
-			n.Roles = []bundle.Role{bundle.Worker}
-		}
-		if stacked && n.Has(bundle.ControlPlane) && !n.Has(bundle.Etcd) {
-			n.Roles = append(slices.Clone(n.Roles), bundle.Etcd)
-		}
+		n = desired.Joining(p.cluster, n)
 		if i := slices.IndexFunc(p.cluster.Nodes, func(o config.Node) bool { return o.IP == n.IP }); i >= 0 {
 			old := p.cluster.Nodes[i]
 			if n.Name != "" && n.Name != old.Name {

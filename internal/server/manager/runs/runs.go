@@ -19,6 +19,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/desired"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -346,10 +347,10 @@ func (r *Runner) Machines(ctx context.Context, cluster string) ([]clusterspec.No
 	return slices.Clone(m.nodes), m.balancer, err
 }
 
-// update goes one run further to the nodes that are wanted: those that are missing join, then those that are too many
-// are removed. An operation without a difference is a deploy, which continues what was interrupted.
+// update returns the next run that brings a cluster to the wanted nodes. Without a difference, the first run is a
+// deploy, which continues what was interrupted.
 func (r *Runner) update(ctx context.Context, rec manager.Record, w Wanted, p Parameters) (request.Request, error) {
-	own, o := request.OfCluster(rec.Name), rec.Operation
+	o := rec.Operation
 	c, err := r.config(ctx, rec.Name)
 	if errors.Is(err, fs.ErrNotExist) && len(o.Runs) == 0 { // no node was touched yet
 		return r.create(ctx, rec.Name, w)
@@ -357,86 +358,53 @@ func (r *Runner) update(ctx context.Context, rec manager.Record, w Wanted, p Par
 	if err != nil {
 		return nil, err
 	}
-	var join []config.Node
-	var gone []string
+	want := c
 	if w.Nodes != nil && p.Nodes {
-		if join, gone, err = difference(c, w.Nodes); err != nil {
+		if want, err = with(c, w.Nodes); err != nil {
 			return nil, err
 		}
 	}
-	switch {
-	case len(o.Runs) >= mostRuns:
+	if len(o.Runs) >= mostRuns {
 		return nil, event.NewFault(event.ClassFailed, "manager.endless", nil, "cluster", rec.Name)
-	case len(join) > 0:
-		return request.Join{Common: own, Nodes: join, Settings: settings(join, w.Nodes)}, nil
-	case len(gone) > 0:
-		d := request.Delete{Common: own, Names: gone, Drain: request.DrainTimeout, Force: p.Force, Purge: p.Purge}
-		if p.Drain > 0 {
-			d.Drain = p.Drain
-		}
-		return d, nil
-	case len(o.Runs) == 0:
-		return request.Deploy{Common: own}, nil
 	}
-	return nil, nil
+	has := desired.State{Name: rec.Name, Config: c, Unfinished: len(o.Runs) == 0}
+	d, err := desired.Compare(has, desired.Wanted{Config: want})
+	if err != nil {
+		return nil, err
+	}
+	return d.Next(desired.Options{Drain: p.Drain, Force: p.Force, Purge: p.Purge}), nil
 }
 
-// Planned is the first run of an update to nodes; nil: there is no difference.
+// Planned returns the first run of an update to nodes; nil if there is no difference.
 func (r *Runner) Planned(ctx context.Context, cluster string, nodes []clusterspec.Node) (request.Request, error) {
 	c, err := r.config(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
-	join, gone, err := difference(c, nodes)
-	switch {
-	case err != nil:
+	want, err := with(c, nodes)
+	if err != nil {
 		return nil, err
-	case len(join) > 0:
-		return request.Join{Common: request.OfCluster(cluster), Nodes: join, Settings: settings(join, nodes)}, nil
-	case len(gone) > 0:
-		return request.Delete{Common: request.OfCluster(cluster), Names: gone, Drain: request.DrainTimeout}, nil
 	}
-	return nil, nil
+	d, err := desired.Compare(desired.State{Name: cluster, Config: c}, desired.Wanted{Config: want})
+	if err != nil {
+		return nil, err
+	}
+	return d.Next(desired.Options{}), nil
 }
 
-// difference are the nodes that are missing, and the names of those that are too many.
-func difference(c *config.Cluster, wanted []clusterspec.Node) (join []config.Node, gone []string, err error) {
-	for _, n := range wanted {
+// with returns a cluster with other nodes. A node that it has stays as it is: the rules of an update refuse changes.
+func with(c *config.Cluster, nodes []clusterspec.Node) (*config.Cluster, error) {
+	var machines []config.Node
+	settings := map[string]config.NodeSettings{}
+	for _, n := range nodes {
 		x, err := n.Config()
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if !slices.ContainsFunc(c.Nodes, func(o config.Node) bool { return o.IP == x.IP }) {
-			join = append(join, x)
-		}
+		machines = append(machines, x)
+		settings[x.IP.String()] = n.Settings()
 	}
-	for _, have := range clusterspec.Of(c) {
-		if !slices.ContainsFunc(wanted, func(n clusterspec.Node) bool {
-			x, err := n.Config()
-			return err == nil && x.IP.String() == have.Address
-		}) {
-			gone = append(gone, have.Name)
-		}
-	}
-	return join, gone, nil
-}
-
-// settings are labels and taints of the nodes that join, by address.
-func settings(join []config.Node, wanted []clusterspec.Node) map[string]config.NodeSettings {
-	var out map[string]config.NodeSettings
-	for _, n := range wanted {
-		x, err := n.Config()
-		s := n.Settings()
-		if err != nil || len(s.Labels)+len(s.Taints) == 0 ||
-			!slices.ContainsFunc(join, func(j config.Node) bool { return j.IP == x.IP }) {
-			continue
-		}
-		if out == nil {
-			out = map[string]config.NodeSettings{}
-		}
-		out[x.IP.String()] = s
-	}
-	return out
+	return desired.Of(c, machines, settings), nil
 }
 
 // Attach implements manager.Runner.
