@@ -5,12 +5,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
@@ -27,45 +25,22 @@ func ownKeys() []string {
 		"package-src.armsrc", "package-src.type", "eggo.machines"}
 }
 
-// brief is the first sentence of what the documentation says, without its marks of Markdown.
-func brief(text string) string {
-	text = strings.ReplaceAll(text, "`", "")
-	for _, end := range []string{". ", "。"} {
-		text, _, _ = strings.Cut(text, end)
-	}
-	text = strings.TrimSuffix(text, ".")
-	first, size := utf8.DecodeRuneInString(text)
-	return string(unicode.ToUpper(first)) + text[size:]
-}
-
-// fieldOf is a setting as the form has it, in the words of the wizard.
-func fieldOf(p *i18n.Printer, s config.Setting) field {
-	f := field{Name: "s:" + s.Key, Label: s.Key, Default: s.Default, Kind: "text"}
-	if p.Has("wizard.field." + s.Key) {
-		f.Label = p.T("wizard.field." + s.Key)
-	}
-	switch {
-	case p.Has("wizard.hint." + s.Key):
-		f.Hint = p.T("wizard.hint." + s.Key)
-	case p.Has("key." + s.Key):
-		f.Hint = brief(p.T("key." + s.Key))
-	}
-	list := s.Choices
-	switch s.Kind {
-	case config.YesNo:
-		list = []string{"false", "true"}
-	case config.Block:
+// fieldOf returns a field of the wizard as the form has it.
+func fieldOf(p *i18n.Printer, x *guide.Field) field {
+	f := field{Name: "s:" + x.Key, Label: x.Label(p), Hint: guide.Capital(guide.Hint(p, x.Key)), Default: x.Default(),
+		Kind: "text"}
+	if x.Kind == config.Block {
 		f.Kind, f.Rows = "block", 3
 	}
-	if len(list) > 0 {
+	if x.Picks() {
 		word := p.T("page.default")
 		if f.Default != "" {
 			word += " (" + f.Default + ")"
 		}
 		f.Choices = append(f.Choices, choice{"", word})
 	}
-	for _, c := range list {
-		f.Choices = append(f.Choices, choice{c, worded(p, "wizard.value.", c)})
+	for _, c := range x.Choices {
+		f.Choices = append(f.Choices, choice{c, x.Word(p, c)})
 	}
 	return f
 }
@@ -117,18 +92,19 @@ func (p *Page) create(v *visit, s sheet, status int) error {
 		f.Server = host
 	}
 	seen := map[string]bool{}
-	for step, to := range map[string]*[]field{"login": &f.Login, "networks": &f.Networks, "runtime": &f.Runtime} {
-		for _, s := range config.SettingsOf(step) {
-			if seen[s.Key] = true; !slices.Contains(ownKeys(), s.Key) && clusterspec.Settable(s.Key) {
-				*to = append(*to, fieldOf(v.p, s))
+	add := func(to *[]field, list []*guide.Field) {
+		for _, x := range list {
+			if !seen[x.Key] && !slices.Contains(ownKeys(), x.Key) && clusterspec.Settable(x.Key) {
+				*to = append(*to, fieldOf(v.p, x))
 			}
+			seen[x.Key] = true
 		}
 	}
-	for _, s := range config.Settings() {
-		if !seen[s.Key] && !slices.Contains(ownKeys(), s.Key) && clusterspec.Settable(s.Key) {
-			f.Extra = append(f.Extra, fieldOf(v.p, s))
-		}
+	g := guide.New()
+	for step, to := range map[string]*[]field{"login": &f.Login, "networks": &f.Networks, "runtime": &f.Runtime} {
+		add(to, g.Fields(step))
 	}
+	add(&f.Extra, g.All())
 	var err error
 	if f.stock, err = p.stock(v); err != nil {
 		return err
@@ -207,10 +183,13 @@ func (p *Page) draft(v *visit) (checkedForm, error) {
 		}
 	}
 	out.Wrong = append(out.Wrong, v.unread(t)...)
-	get := func(key string) string { return config.Draft{Values: t.Settings}.Get(key) }
-	for _, s := range config.Settings() {
-		if s.Applies != nil && !s.Applies(get) {
-			out.Hide = append(out.Hide, "s:"+s.Key)
+	g := guide.New()
+	for key, value := range t.Settings {
+		g.Draft.Set(key, value)
+	}
+	for _, x := range g.All() {
+		if !x.Applies() {
+			out.Hide = append(out.Hide, "s:"+x.Key)
 		}
 	}
 	out.OK, out.YAML = len(out.Wrong) == 0, draft.Masked(yaml)

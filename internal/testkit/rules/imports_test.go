@@ -67,6 +67,9 @@ var dependencies = map[string][]string{
 		"internal/run/event"},
 	"internal/config/draft": {"internal/config", "internal/config/machines", "internal/output/i18n",
 		"internal/bundle", "internal/run/event"},
+	"internal/config/guide": {"internal/config", "internal/config/draft", "internal/config/machines",
+		"internal/output/i18n", "internal/output/plaintext", "internal/output/report", "internal/bundle",
+		"internal/run/event"},
 
 	"internal/phases": {"internal/phases/pki", "internal/config", "internal/bundle", "internal/bundle/nodepath",
 		"internal/remote/shell", "internal/run/engine", "internal/run/event", "internal/run/scratch", "assets"},
@@ -92,15 +95,15 @@ var dependencies = map[string][]string{
 		"internal/run/state"},
 
 	"internal/ui": {"internal/ui/installpreview", "internal/operation/host/backend", "internal/config",
-		"internal/config/draft", "internal/config/machines", "internal/output/document", "internal/output/i18n",
-		"internal/output/plaintext", "internal/output/redact", "internal/output/report", "internal/bundle",
-		"internal/run/event", "internal/run/state"},
+		"internal/config/draft", "internal/config/guide", "internal/config/machines", "internal/output/document",
+		"internal/output/i18n", "internal/output/plaintext", "internal/output/redact", "internal/output/report",
+		"internal/bundle", "internal/run/event", "internal/run/state"},
 	"internal/ui/installpreview": {"internal/config", "internal/config/draft", "internal/output/i18n",
 		"internal/output/report", "internal/bundle", "internal/run/event"},
 	"internal/ui/lines": {"internal/ui/installpreview", "internal/operation/host/backend", "internal/config",
-		"internal/config/draft", "internal/config/machines", "internal/output/document", "internal/output/i18n",
-		"internal/output/plaintext", "internal/output/report", "internal/bundle", "internal/run/event",
-		"internal/run/state"},
+		"internal/config/draft", "internal/config/guide", "internal/config/machines", "internal/output/document",
+		"internal/output/i18n", "internal/output/plaintext", "internal/output/report", "internal/bundle",
+		"internal/run/event", "internal/run/state"},
 
 	"internal/server": {"internal/server/access", "internal/server/manager", "internal/server/problem",
 		"internal/operation", "internal/phases/pki", "internal/run/event", "internal/run/scratch"},
@@ -114,8 +117,8 @@ var dependencies = map[string][]string{
 	// a client of the API in its process; logs are reduced and said as on a terminal
 	"internal/server/page": {"internal/server", "internal/server/access", "internal/server/account",
 		"internal/server/manager", "internal/server/problem", "internal/operation/host/backend", "internal/config",
-		"internal/config/draft", "internal/config/machines", "internal/output/i18n", "internal/output/report",
-		"internal/bundle", "internal/run/event", "internal/run/state"},
+		"internal/config/draft", "internal/config/guide", "internal/config/machines", "internal/output/i18n",
+		"internal/output/report", "internal/bundle", "internal/run/event", "internal/run/state"},
 
 	"internal/testkit":         nil, // anything: what tests share
 	"internal/testkit/rules":   {},

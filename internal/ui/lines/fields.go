@@ -3,136 +3,87 @@ package lines
 import (
 	"cmp"
 	"context"
-	"slices"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 )
 
-// field is a question for one value.
-type field struct {
-	key    string // of its words
-	now    string // what holds
-	kind   config.Kind
-	picks  []string
-	hidden func() bool // nil: never
-	check  func(string) (config.Problem, bool)
-	set    func(string) // "" takes away what was said
-}
-
-// setting is the field of a key of deploy.yaml.
-func (w *wizard) setting(key string) field {
-	s, _ := config.SettingOf(key)
-	f := field{key: key, now: w.draft.Get(key), kind: s.Kind, picks: s.Choices}
-	if s.Kind == config.YesNo {
-		f.picks = []string{"false", "true"}
-	}
-	if s.Applies != nil {
-		f.hidden = func() bool { return !s.Applies(w.draft.Get) }
-	}
-	f.check = func(v string) (config.Problem, bool) { return config.CheckValue(key, v) }
-	f.set = func(v string) { w.draft.Set(key, v) }
-	return f
-}
-
-// settings are the fields of a step.
-func (w *wizard) settings(step string) []field {
-	var out []field
-	for _, s := range config.SettingsOf(step) {
-		out = append(out, w.setting(s.Key))
-	}
-	return out
-}
-
-// fieldOf is the place of a key among the fields, which has to be there.
-func fieldOf(list []field, key string) int {
-	return slices.IndexFunc(list, func(f field) bool { return f.key == key })
-}
-
-// fields asks for values; Enter keeps what holds, - takes away what was said.
-func (w *wizard) fields(ctx context.Context, list ...field) error {
+// fields asks for the values of fields that apply.
+func (w *wizard) fields(ctx context.Context, list ...*guide.Field) error {
 	for _, f := range list {
-		if f.hidden != nil && f.hidden() {
+		if !f.Applies() {
 			continue
 		}
-		if err := w.one(ctx, f); err != nil {
+		if err := w.field(ctx, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hint says what to type, "" if there are no words for it.
-func (w *wizard) hint(key string) string {
-	if w.p.Has("wizard.hint." + key) {
-		return w.t("wizard.hint." + key)
-	}
-	return ""
-}
-
-// name of a field; a key without words is its own.
-func (w *wizard) name(key string) string {
-	if w.p.Has("wizard.field." + key) {
-		return w.t("wizard.field." + key)
-	}
-	return key
-}
-
-func (w *wizard) one(ctx context.Context, f field) error {
-	if hint := w.hint(f.key); hint != "" {
+// field asks for a value; Enter keeps what holds, - removes what was entered. For the name of the cluster, @FILE
+// imports a file.
+func (w *wizard) field(ctx context.Context, f *guide.Field) error {
+	if hint := guide.Hint(w.p, f.Key); hint != "" {
 		w.print(hint)
 	}
-	if len(f.picks) > 0 {
-		w.print(w.name(f.key) + ":")
-		var list []choice
-		for _, c := range f.picks {
-			text := c
-			if w.p.Has("wizard.value." + c) {
-				text = w.t("wizard.value." + c)
-			}
-			list = append(list, choice{c, text})
-		}
-		v, err := w.number(ctx, list, f.now)
-		if err == nil && v != f.now {
-			w.change(func() { f.set(v) })
-		}
-		return err
+	if f.Picks() {
+		return w.pick(ctx, f)
 	}
 	for {
-		var text string
-		var err error
-		if f.kind == config.Secret {
-			if err := w.tellNews(ctx); err != nil {
-				return err
-			}
-			word := "plain.secret-none"
-			if f.now != "" {
-				word = "plain.secret-kept"
-			}
-			text, err = w.secret(ctx, w.name(f.key)+" ("+w.t(word)+"):")
-		} else {
-			text, err = w.ask(ctx, w.name(f.key)+" ["+cmp.Or(f.now, w.t("wizard.unset"))+"]:")
-		}
+		text, err := w.value(ctx, f)
 		switch {
 		case err != nil:
 			return err
 		case text == "":
 			return nil
 		case text == "-":
-			w.change(func() { f.set("") })
+			w.change(func() { f.Set("") })
 			return nil
-		case f.kind == config.Secret && text == "<":
+		case f.Kind == config.Secret && text == "<":
 			return errBack
 		}
-		if f.kind != config.Path && f.kind != config.Secret && f.kind != config.Block {
-			text = narrow(text)
+		text = f.Normalize(text)
+		if path, is := strings.CutPrefix(text, "@"); is && f.Key == "cluster-id" {
+			w.change(func() { w.imported(path) })
+			return nil
 		}
-		if f.check != nil {
-			if bad, is := f.check(text); is {
-				w.wrong(bad)
-				continue
-			}
+		if bad, is := f.Check(text); is {
+			w.wrong(bad)
+			continue
 		}
-		w.change(func() { f.set(text) })
+		w.change(func() { f.Set(text) })
 		return nil
 	}
+}
+
+// pick asks for one of the choices of a field.
+func (w *wizard) pick(ctx context.Context, f *guide.Field) error {
+	w.print(f.Label(w.p) + ":")
+	var list []choice
+	for _, c := range f.Choices {
+		list = append(list, choice{c, f.Word(w.p, c)})
+	}
+	now := f.Effective()
+	v, err := w.number(ctx, list, now)
+	if err == nil && v != now {
+		w.change(func() { f.Set(v) })
+	}
+	return err
+}
+
+// value asks for the line that is the value of a field.
+func (w *wizard) value(ctx context.Context, f *guide.Field) (string, error) {
+	if f.Kind != config.Secret {
+		return w.ask(ctx, f.Label(w.p)+" ["+cmp.Or(f.Effective(), w.t("wizard.unset"))+"]:")
+	}
+	if err := w.tellNews(ctx); err != nil {
+		return "", err
+	}
+	word := "plain.secret-none"
+	if f.Value() != "" {
+		word = "plain.secret-kept"
+	}
+	return w.secret(ctx, f.Label(w.p)+" ("+w.t(word)+"):")
 }

@@ -26,7 +26,7 @@ const probePatience = 5 * time.Second
 // looked at.
 func (w *wizard) machines(ctx context.Context) error {
 	for shown := -1; ; {
-		if n := len(w.draft.Machines); n != shown || n <= 20 { // a long list is shown when it has changed
+		if n := len(w.g.Draft.Machines); n != shown || n <= 20 { // a long list is shown when it has changed
 			w.listMachines()
 			shown = n
 		}
@@ -34,7 +34,7 @@ func (w *wizard) machines(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if text == "" && len(w.fresh()) > 0 {
+		if text == "" && len(w.g.Fresh()) > 0 {
 			break
 		}
 		w.machineLine(text)
@@ -43,15 +43,9 @@ func (w *wizard) machines(ctx context.Context) error {
 	return w.await(ctx, probePatience)
 }
 
-// fresh are the machines that join, or all of a new cluster.
-func (w *wizard) fresh() []config.Machine {
-	return slices.DeleteFunc(slices.Clone(w.draft.Machines),
-		func(m config.Machine) bool { return w.members[draft.MachineKey(m)] })
-}
-
 // machineLine does what a line says: @FILE, -MACHINE, MACHINE with roles or settings, or new machines.
 func (w *wizard) machineLine(text string) {
-	if path, is := strings.CutPrefix(text, "@"); is && w.members == nil {
+	if path, is := strings.CutPrefix(text, "@"); is && !w.g.Joins() {
 		w.change(func() { w.imported(path) })
 		return
 	}
@@ -63,8 +57,8 @@ func (w *wizard) machineLine(text string) {
 	if name, is := strings.CutPrefix(text, "-"); is && !strings.HasPrefix(name, " ") {
 		if i, ok := w.machine(name); ok {
 			w.change(func() {
-				draft.RenameLogin(&w.draft, w.draft.Machines[i].Name, "")
-				w.draft.Machines = slices.Delete(w.draft.Machines, i, i+1)
+				draft.RenameLogin(&w.g.Draft, w.g.Draft.Machines[i].Name, "")
+				w.g.Draft.Machines = slices.Delete(w.g.Draft.Machines, i, i+1)
 			})
 		}
 		return
@@ -89,8 +83,8 @@ func (w *wizard) take(l machines.List) {
 			return
 		}
 	}
-	if w.members != nil {
-		l = draft.OneLogin(w.draft, l)
+	if w.g.Joins() {
+		l = draft.OneLogin(w.g.Draft, l)
 	}
 	for _, b := range l.Rejected {
 		next := w.t("wizard.nodes.unread.next")
@@ -99,7 +93,7 @@ func (w *wizard) take(l machines.List) {
 		}
 		w.complain(event.Error, w.p.Msg(b.Why), next)
 	}
-	x := draft.AddMachines(&w.draft, l.Entries, w.members)
+	x := draft.AddMachines(&w.g.Draft, l.Entries, w.g.Members)
 	if x.Changed > 0 {
 		w.say("wizard.nodes.changed", "count", strconv.Itoa(x.Changed))
 	}
@@ -114,10 +108,10 @@ func (w *wizard) take(l machines.List) {
 // find is the machine of a name, an address or a number in the list, -1 if there is none.
 func (w *wizard) find(name string) int {
 	name = strings.TrimSpace(name)
-	if i, ok := numbered(name, len(w.draft.Machines)); ok {
+	if i, ok := numbered(name, len(w.g.Draft.Machines)); ok {
 		return i
 	}
-	return slices.IndexFunc(w.draft.Machines, func(m config.Machine) bool { return m.Name == name || m.IP == name })
+	return slices.IndexFunc(w.g.Draft.Machines, func(m config.Machine) bool { return m.Name == name || m.IP == name })
 }
 
 // machine is find for one that may be changed; it says why not.
@@ -127,8 +121,8 @@ func (w *wizard) machine(name string) (int, bool) {
 		w.say("plain.no-such", "text", name)
 		return 0, false
 	}
-	if w.members[draft.MachineKey(w.draft.Machines[i])] {
-		w.say("plain.member", "name", w.draft.Machines[i].Name)
+	if w.g.Members[draft.MachineKey(w.g.Draft.Machines[i])] {
+		w.say("plain.member", "name", w.g.Draft.Machines[i].Name)
 		return 0, false
 	}
 	return i, true
@@ -145,7 +139,7 @@ func (w *wizard) onlyChanges(words []string) bool {
 
 // changeMachine gives a machine the roles that are named, if any are, and the settings.
 func (w *wizard) changeMachine(i int, words []string) {
-	m := w.draft.Machines[i]
+	m := w.g.Draft.Machines[i]
 	var roles []bundle.Role
 	for _, word := range words {
 		if r, is := machines.RoleOf(strings.Trim(word, ",")); is {
@@ -167,11 +161,11 @@ func (w *wizard) changeMachine(i int, words []string) {
 	if m.Port == "22" {
 		m.Port = ""
 	}
-	w.change(func() { w.draft.Machines[i] = m })
+	w.change(func() { w.g.Draft.Machines[i] = m })
 }
 
 func (w *wizard) listMachines() {
-	for i, m := range w.draft.Machines {
+	for i, m := range w.g.Draft.Machines {
 		var roles []string
 		for _, r := range m.Roles {
 			roles = append(roles, w.t("ui.role."+string(r)))
@@ -185,7 +179,7 @@ func (w *wizard) listMachines() {
 			line += "  " + m.Arch
 		}
 		switch l, known := w.looked[lookID(m)]; {
-		case w.members[draft.MachineKey(m)]:
+		case w.g.Member(m):
 			line += "  " + w.t("wizard.look.member")
 		case known && l.Errors() > 0:
 			line += "  " + w.t("wizard.errors", "count", strconv.Itoa(l.Errors()))
@@ -200,11 +194,11 @@ func lookID(m config.Machine) string { return m.IP + " " + m.Port }
 
 // look begins to look at the machines that were not looked at with this login.
 func (w *wizard) look() {
-	if login := draft.LoginText(w.draft); login != w.login {
+	if login := draft.LoginText(w.g.Draft); login != w.login {
 		w.login, w.looked, w.asking = login, map[string]draft.Probe{}, nil
 	}
-	d := w.draft.Clone()
-	for _, m := range w.fresh() {
+	d := w.g.Draft.Clone()
+	for _, m := range w.g.Fresh() {
 		if _, bad := config.CheckMachine("ip", m.IP); bad {
 			continue
 		}
@@ -328,8 +322,8 @@ func (w *wizard) hearOf(l draft.Probe) {
 		for _, f := range l.Findings {
 			w.finding(f)
 		}
-		for i := range w.draft.Machines {
-			if m := &w.draft.Machines[i]; lookID(*m) == key && m.Arch == "" && l.Arch == "arm64" {
+		for i := range w.g.Draft.Machines {
+			if m := &w.g.Draft.Machines[i]; lookID(*m) == key && m.Arch == "" && l.Arch == "arm64" {
 				m.Arch = l.Arch
 			}
 		}

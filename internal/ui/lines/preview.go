@@ -4,18 +4,17 @@ import (
 	"context"
 
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/installpreview"
 )
 
 // preview prints what an installation creates: the groups of nodes, then what is known of the cluster.
 func (w *wizard) preview(ctx context.Context) {
-	in := installpreview.Input{Draft: w.draft}
-	in.Cluster, _ = w.draft.Check("deploy.yaml")
-	joins := w.members != nil
+	in := installpreview.Input{Draft: w.g.Draft}
+	in.Cluster, _ = w.g.Draft.Check("deploy.yaml")
+	joins := w.g.Joins()
 	if joins {
-		in.Member = func(m config.Machine) bool { return w.members[draft.MachineKey(m)] }
+		in.Member = func(m config.Machine) bool { return w.g.Member(m) }
 	}
 	for _, b := range w.found {
 		if b.Manifest != nil && w.names(b.Path) {

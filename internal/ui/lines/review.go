@@ -23,7 +23,7 @@ func (w *wizard) chooseBundle(ctx context.Context) error {
 		w.findBundles(ctx)
 	}
 	arches := []string{}
-	for _, m := range w.draft.Machines {
+	for _, m := range w.g.Draft.Machines {
 		if a := cmp.Or(m.Arch, "amd64"); !slices.Contains(arches, a) {
 			arches = append(arches, a)
 		}
@@ -33,7 +33,7 @@ func (w *wizard) chooseBundle(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.fields(ctx, w.setting("eggo.bundles"))
+	return w.fields(ctx, w.g.Field("eggo.bundles"))
 }
 
 // findBundles opens and proves what lies in the usual places.
@@ -72,18 +72,18 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 	if len(fit) == 0 {
 		w.say("plain.no-bundle", "arch", arch)
 	}
-	if w.draft.Value(key) == "" && len(fit) > 0 {
+	if w.g.Draft.Value(key) == "" && len(fit) > 0 {
 		first := max(0, slices.IndexFunc(fit, func(path string) bool { return slices.Contains(w.built, path) }))
-		w.change(func() { w.draft.Set(key, fit[first]) })
+		w.change(func() { w.g.Draft.Set(key, fit[first]) })
 	}
 	for {
-		text, err := w.ask(ctx, w.t("plain.bundle", "arch", arch)+" ["+cmp.Or(w.draft.Value(key), w.t("wizard.unset"))+
-			"]:")
+		now := cmp.Or(w.g.Draft.Value(key), w.t("wizard.unset"))
+		text, err := w.ask(ctx, w.t("plain.bundle", "arch", arch)+" ["+now+"]:")
 		if err != nil || text == "" {
 			return err
 		}
 		if text == "-" {
-			w.change(func() { w.draft.Set(key, "") })
+			w.change(func() { w.g.Draft.Set(key, "") })
 			return nil
 		}
 		if i, ok := numbered(text, len(fit)); ok {
@@ -97,7 +97,7 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 			w.fault(err)
 			continue
 		}
-		w.change(func() { w.draft.Set(key, w.svc.Path(text)) })
+		w.change(func() { w.g.Draft.Set(key, w.svc.Path(text)) })
 		return nil
 	}
 }
@@ -108,7 +108,7 @@ func (w *wizard) check(ctx context.Context) error {
 	if err := w.await(ctx, probePatience); err != nil {
 		return err
 	}
-	_, problems := w.draft.Check("deploy.yaml")
+	_, problems := w.g.Draft.Check("deploy.yaml")
 	if problems.HasErrors() {
 		to := ""
 		for _, p := range problems {
@@ -126,7 +126,7 @@ func (w *wizard) check(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if ok {
-		w.say("wizard.preflight.passed", "count", strconv.Itoa(len(w.draft.Machines)))
+		w.say("wizard.preflight.passed", "count", strconv.Itoa(len(w.g.Draft.Machines)))
 		return nil
 	}
 	fixes, do := w.fixes(report.Causes(findings))
@@ -154,14 +154,14 @@ func (w *wizard) fixes(causes []report.Cause) (list []choice, do map[string]func
 		if len(names) > 1 {
 			text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text)
 		}
-		word, change, to := draft.Fix(&w.draft, w.members, x)
+		word, change, to := draft.Fix(&w.g.Draft, w.g.Members, x)
 		id := "to " + to
 		switch {
 		case change != nil:
 			id = strconv.Itoa(i)
 			do[id] = func() {
 				for _, x := range c.Findings {
-					if _, change, _ := draft.Fix(&w.draft, w.members, x); change != nil {
+					if _, change, _ := draft.Fix(&w.g.Draft, w.g.Members, x); change != nil {
 						change()
 					}
 				}
@@ -171,10 +171,10 @@ func (w *wizard) fixes(causes []report.Cause) (list []choice, do map[string]func
 			list = append(list, choice{id, w.t("plain.fix", "do", w.t(word), "what", event.Clean(text))})
 		}
 		names = slices.DeleteFunc(names, w.memberName)
-		if out := "without " + strings.Join(names, " "); len(names) > 0 && len(names) < len(w.fresh()) &&
+		if out := "without " + strings.Join(names, " "); len(names) > 0 && len(names) < len(w.g.Fresh()) &&
 			do[out] == nil {
 			do[out] = func() {
-				w.draft.Machines = slices.DeleteFunc(w.draft.Machines,
+				w.g.Draft.Machines = slices.DeleteFunc(w.g.Draft.Machines,
 					func(m config.Machine) bool { return slices.Contains(names, m.Name) })
 			}
 			list = append(list, choice{out, w.t("ui.fail.skip", "node",
@@ -185,8 +185,8 @@ func (w *wizard) fixes(causes []report.Cause) (list []choice, do map[string]func
 }
 
 func (w *wizard) memberName(name string) bool {
-	return slices.ContainsFunc(w.draft.Machines, func(m config.Machine) bool {
-		return m.Name == name && w.members[draft.MachineKey(m)]
+	return slices.ContainsFunc(w.g.Draft.Machines, func(m config.Machine) bool {
+		return m.Name == name && w.g.Member(m)
 	})
 }
 
@@ -194,8 +194,8 @@ func (w *wizard) memberName(name string) bool {
 func (w *wizard) preflightNow(ctx context.Context) (findings []event.Finding, ok bool) {
 	var mu sync.Mutex
 	w.checked, ok = checkResult{}, true
-	seen, linked, total := 0, 0, strconv.Itoa(len(w.draft.Machines))
-	w.svc.Preflight(ctx, w.draft.Clone(), w.target(), func(c draft.Check) {
+	seen, linked, total := 0, 0, strconv.Itoa(len(w.g.Draft.Machines))
+	w.svc.Preflight(ctx, w.g.Draft.Clone(), w.g.Target(), func(c draft.Check) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -219,7 +219,7 @@ func (w *wizard) preflightNow(ctx context.Context) (findings []event.Finding, ok
 	})
 	mu.Lock()
 	defer mu.Unlock()
-	v := checkResult{of: w.drafted()}
+	v := checkResult{of: w.g.Fingerprint()}
 	for _, c := range report.Causes(findings) {
 		w.cause(c)
 		if c.Severity == event.Error {
@@ -236,9 +236,6 @@ func (w *wizard) preflightNow(ctx context.Context) (findings []event.Finding, ok
 	}
 	return findings, ok
 }
-
-// drafted is all that preflight depends on.
-func (w *wizard) drafted() string { return string(w.draft.YAML()) + draft.LoginText(w.draft) }
 
 // after is afterwards for one proposal.
 func (w *wizard) after(ctx context.Context, c choice) error {
@@ -261,7 +258,7 @@ func (w *wizard) afterwards(ctx context.Context, list []choice) (string, error) 
 
 // names says whether the draft installs from the bundle.
 func (w *wizard) names(path string) bool {
-	d := w.draft
+	d := w.g.Draft
 	return d.Value("package-src.x86src") == path || d.Value("package-src.armsrc") == path ||
 		slices.Contains(config.Items(d.Value("eggo.bundles")), path)
 }
@@ -269,26 +266,26 @@ func (w *wizard) names(path string) bool {
 // review shows the file, what is other than on the disk and what will be done, as the person likes, and does with it
 // what the person says.
 func (w *wizard) review(ctx context.Context) error {
-	file := w.target()
+	file := w.g.Target()
 	w.preview(ctx)
 	for {
 		words := []string{"wizard.key.install", "wizard.key.write", "plain.show", "plain.diff", "plain.plan",
 			"plain.change", "plain.leave"}
-		if _, problems := w.draft.Check("deploy.yaml"); problems.HasErrors() {
+		if _, problems := w.g.Draft.Check("deploy.yaml"); problems.HasErrors() {
 			for _, p := range problems {
 				w.wrong(p)
 			}
 			words = []string{"plain.change", "plain.show", "plain.diff", "plain.leave"}
-		} else if w.checked.errors > 0 && w.checked.of == w.drafted() {
+		} else if w.checked.errors > 0 && w.checked.of == w.g.Fingerprint() {
 			w.complain(event.Error, w.t("wizard.run.failed", "count", strconv.Itoa(w.checked.errors)), "")
 			words[0] = "wizard.key.to-preflight"
-			if w.members != nil {
+			if w.g.Joins() {
 				words = slices.Delete(words, 1, 2)
 			}
-		} else if w.members != nil {
+		} else if w.g.Joins() {
 			words = []string{"wizard.key.join", "plain.show", "plain.diff", "plain.plan", "plain.change", "plain.leave"}
 		}
-		w.say("plain.will-be", "file", file, "count", strconv.Itoa(len(w.fresh())))
+		w.say("plain.will-be", "file", file, "count", strconv.Itoa(len(w.g.Fresh())))
 		for _, b := range w.found {
 			if b.Signed.Key != "" && w.names(b.Path) {
 				w.print(event.Clean(w.p.Msg(b.Signed)))
@@ -318,11 +315,11 @@ func (w *wizard) review(ctx context.Context) error {
 			}
 			return errDone
 		case "wizard.key.join":
-			if len(w.fresh()) == 0 {
+			if len(w.g.Fresh()) == 0 {
 				return toStep("nodes")
 			}
-			if yes, err := w.sure(ctx, w.t("wizard.join.title", "count", strconv.Itoa(len(w.fresh())), "cluster",
-				w.draft.Get("cluster-id"))); err != nil || !yes {
+			if yes, err := w.sure(ctx, w.t("wizard.join.title", "count", strconv.Itoa(len(w.g.Fresh())), "cluster",
+				w.g.Draft.Get("cluster-id"))); err != nil || !yes {
 				if err != nil {
 					return err
 				}
@@ -352,7 +349,7 @@ func (w *wizard) anyStep(ctx context.Context) error {
 
 // put writes deploy.yaml. The draft is forgotten: it has become that.
 func (w *wizard) put(file string) error {
-	if err := w.svc.Write(file, w.draft, w.p); err != nil {
+	if err := w.svc.Write(file, w.g.Draft, w.p); err != nil {
 		return err
 	}
 	w.say("wizard.written", "file", file)
@@ -360,11 +357,11 @@ func (w *wizard) put(file string) error {
 }
 
 // text is the file as it will be.
-func (w *wizard) text() []byte { return draft.Text(w.draft, w.members != nil, w.p) }
+func (w *wizard) text() []byte { return draft.Text(w.g.Draft, w.g.Joins(), w.p) }
 
 func (w *wizard) diff(file string) {
 	was, err := w.svc.Read(file)
-	was = draft.NormalizeForDiff(was, file, w.members != nil, w.p)
+	was = draft.NormalizeForDiff(was, file, w.g.Joins(), w.p)
 	switch {
 	case err != nil:
 		w.fault(err)
@@ -380,7 +377,7 @@ func (w *wizard) diff(file string) {
 // planned tells what would be done, machine by machine.
 func (w *wizard) planned(ctx context.Context, file string) {
 	w.say("wizard.plan.busy")
-	list, err := w.svc.Plan(ctx, w.draft.Clone(), file)
+	list, err := w.svc.Plan(ctx, w.g.Draft.Clone(), file)
 	if err != nil {
 		w.fault(err)
 		return
@@ -410,14 +407,14 @@ func (w *wizard) planned(ctx context.Context, file string) {
 
 // install writes deploy.yaml and installs what it says, in a process of its own.
 func (w *wizard) install(ctx context.Context, file string) (done bool, err error) {
-	w.say("wizard.run.about", "file", file, "count", strconv.Itoa(len(w.draft.Machines)))
+	w.say("wizard.run.about", "file", file, "count", strconv.Itoa(len(w.g.Draft.Machines)))
 	switch {
-	case w.checked.of != w.drafted():
+	case w.checked.of != w.g.Fingerprint():
 		w.say("wizard.run.unproven")
 	case w.checked.warnings > 0:
 		w.say("wizard.run.warned", "count", strconv.Itoa(w.checked.warnings))
 	}
-	yes, err := w.sure(ctx, w.t("wizard.run.title", "cluster", w.draft.Get("cluster-id")))
+	yes, err := w.sure(ctx, w.t("wizard.run.title", "cluster", w.g.Draft.Get("cluster-id")))
 	if err != nil || !yes {
 		return false, err
 	}
@@ -425,7 +422,7 @@ func (w *wizard) install(ctx context.Context, file string) (done bool, err error
 		w.fault(err)
 		return false, nil
 	}
-	err = w.m.begin(ctx, w.svc.Start(file, w.draft), backend.WithAnswers(w.conversation, draft.Secrets(w.draft)))
+	err = w.m.begin(ctx, w.svc.Start(file, w.g.Draft), backend.WithAnswers(w.conversation, draft.Secrets(w.g.Draft)))
 	if err != nil {
 		return true, err
 	}
@@ -439,14 +436,9 @@ func (m *menu) add(ctx context.Context, c backend.Cluster) error {
 		return err
 	}
 	w := newWizard(m, svc)
-	w.draft, w.file, w.members = cluster.Clone(), c.File, map[string]bool{}
-	for _, x := range cluster.Machines {
-		w.members[draft.MachineKey(x)] = true
-	}
-	if cluster.Value("eggo.password-from") == "prompt" {
-		w.draft.Set("eggo.password-from", "") // written again by itself, as the password is not kept
+	if w.g.Join(cluster, c.File) {
 		w.steps = append(w.steps, step{"login", func(ctx context.Context) error {
-			return w.fields(ctx, w.setting("password"))
+			return w.fields(ctx, w.g.Field("password"))
 		}})
 	}
 	w.steps = append(w.steps, step{"nodes", w.machines}, step{"preflight", w.check}, step{"review", w.review})
@@ -456,10 +448,11 @@ func (m *menu) add(ctx context.Context, c backend.Cluster) error {
 
 // letJoin begins the join of the machines that are new.
 func (w *wizard) letJoin(ctx context.Context) error {
-	if err := w.svc.Write(w.file, w.draft, w.p); err != nil {
+	if err := w.svc.Write(w.g.File, w.g.Draft, w.p); err != nil {
 		return err
 	}
-	err := w.m.begin(ctx, w.svc.Start(w.file, w.draft), backend.WithAnswers(w.conversation, draft.Secrets(w.draft)))
+	ask := backend.WithAnswers(w.conversation, draft.Secrets(w.g.Draft))
+	err := w.m.begin(ctx, w.svc.Start(w.g.File, w.g.Draft), ask)
 	if err != nil {
 		return err
 	}

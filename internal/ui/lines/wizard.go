@@ -1,7 +1,6 @@
 package lines
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -12,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 )
 
@@ -23,10 +22,7 @@ type wizard struct {
 	*conversation
 	svc     backend.DraftServices
 	m       *menu
-	draft   config.Draft
-	file    string // where deploy.yaml goes, if it was said
-	members map[string]bool
-	history draft.History
+	g       *guide.Session
 	steps   []step
 	at      int            // the step that is asked about
 	stored  config.Draft   // as it was kept last
@@ -70,8 +66,10 @@ type toStep string
 func (t toStep) Error() string { return "to " + string(t) }
 
 func newWizard(m *menu, svc backend.DraftServices) *wizard {
+	g := guide.New()
+	g.Usual = svc.File
 	return &wizard{
-		svc: svc, conversation: m.conversation, m: m, draft: config.Draft{}.Clone(), news: make(chan draft.Probe, 4096),
+		svc: svc, conversation: m.conversation, m: m, g: g, news: make(chan draft.Probe, 4096),
 		looked: map[string]draft.Probe{},
 	}
 }
@@ -81,8 +79,8 @@ func newCluster(ctx context.Context, m *menu, built ...string) error {
 	w := newWizard(m, m.svc.Draft())
 	w.built = built
 	w.steps = []step{
-		{"cluster", w.cluster}, {"login", w.howToLogIn}, {"nodes", w.machines}, {"networks", w.networks},
-		{"runtime", w.runtime}, {"bundle", w.chooseBundle}, {"extra", w.extra}, {"preflight", w.check},
+		{"cluster", w.cluster}, {"login", w.form("login")}, {"nodes", w.machines}, {"networks", w.form("networks")},
+		{"runtime", w.form("runtime")}, {"bundle", w.chooseBundle}, {"extra", w.extra}, {"preflight", w.check},
 		{"review", w.review},
 	}
 	first := "cluster"
@@ -94,7 +92,7 @@ func newCluster(ctx context.Context, m *menu, built ...string) error {
 			return err
 		}
 		if do == "wizard.resume.go-on" {
-			w.draft, w.file, first = s.Draft, s.File, s.Step
+			w.g.Draft, w.g.File, first = s.Draft, s.File, s.Step
 			for _, field := range slices.Sorted(maps.Keys(s.Typed)) {
 				// what the screen did not take has no place here, but it is not lost
 				if text := s.Typed[field]; text != "" {
@@ -135,7 +133,7 @@ func (w *wizard) run(ctx context.Context, first string) error {
 			if e := w.keep(at); e != nil {
 				return e
 			}
-			if w.members == nil && (errors.Is(err, errLeft) || errors.Is(err, io.EOF) || ctx.Err() != nil) {
+			if !w.g.Joins() && (errors.Is(err, errLeft) || errors.Is(err, io.EOF) || ctx.Err() != nil) {
 				w.say("plain.kept")
 			}
 			return err
@@ -160,40 +158,35 @@ func (w *wizard) index(id string) int {
 
 // keep saves the draft as it is, without passwords unless they are to stand in the file.
 func (w *wizard) keep(at int) error {
-	if w.members != nil { // of a cluster that is there
+	if w.g.Joins() { // of a cluster that is there
 		return nil
 	}
-	w.stored = w.draft.Clone()
-	s := draft.Saved{Draft: w.draft.Clone(), Step: w.steps[at].id, File: w.file, When: time.Now()}
+	w.stored = w.g.Draft.Clone()
+	s := draft.Saved{Draft: w.g.Draft.Clone(), Step: w.steps[at].id, File: w.g.File, When: time.Now()}
 	if !s.Draft.KeepSecrets {
 		s.Draft = s.Draft.WithoutSecrets()
 	}
 	return w.svc.Save(s)
 }
 
-// target is where deploy.yaml goes.
-func (w *wizard) target() string {
-	return cmp.Or(w.file, w.svc.File(w.draft.Get("cluster-id")))
-}
-
 // change changes the draft as one step of undo.
 func (w *wizard) change(do func()) {
-	w.history.Keep(w.draft)
+	w.g.History.Keep(w.g.Draft)
 	do()
-	w.history.Changed(w.draft)
+	w.g.History.Changed(w.g.Draft)
 }
 
 // undo goes back by one change, or forth again; what it says is what becomes of the step.
 func (w *wizard) undo(step func(config.Draft) (config.Draft, bool), word string) error {
-	w.history.Keep(w.draft)
-	was := w.draft
+	w.g.History.Keep(w.g.Draft)
+	was := w.g.Draft
 	to, ok := step(was)
 	if !ok {
 		w.say("plain.no-undo")
 		return errAgain
 	}
-	w.draft = to
-	w.say(word, "what", draft.Difference(w.p, w.draft, was))
+	w.g.Draft = to
+	w.say(word, "what", draft.Difference(w.p, w.g.Draft, was))
 	return errAgain
 }
 
@@ -203,7 +196,7 @@ func (w *wizard) ask(ctx context.Context, prompt string) (string, error) {
 		if err := w.tellNews(ctx); err != nil {
 			return "", err
 		}
-		if !w.stored.Equal(w.draft) { // whoever is to answer may be gone
+		if !w.stored.Equal(w.g.Draft) { // whoever is to answer may be gone
 			if err := w.keep(w.at); err != nil {
 				return "", err
 			}
@@ -218,9 +211,9 @@ func (w *wizard) ask(ctx context.Context, prompt string) (string, error) {
 		case ">":
 			return "", errOn
 		case ":u":
-			return "", w.undo(w.history.Undo, "plain.undone")
+			return "", w.undo(w.g.History.Undo, "plain.undone")
 		case ":r":
-			return "", w.undo(w.history.Redo, "plain.redone")
+			return "", w.undo(w.g.History.Redo, "plain.redone")
 		case ":l":
 			w.otherLang()
 			return "", errAgain
@@ -262,33 +255,10 @@ func (w *wizard) wrong(p config.Problem) {
 }
 
 func (w *wizard) cluster(ctx context.Context) error {
-	if len(w.draft.Machines) == 0 {
+	if len(w.g.Draft.Machines) == 0 {
 		w.say("plain.import")
 	}
-	if err := w.one(ctx, w.importing(w.setting("cluster-id"))); err != nil {
-		return err
-	}
-	return w.fields(ctx, field{key: "file", kind: config.Path, now: w.target(), set: func(v string) { w.file = v }})
-}
-
-// importing lets @FILE stand for a value.
-func (w *wizard) importing(f field) field {
-	check := f.check
-	f.check = func(v string) (config.Problem, bool) {
-		if strings.HasPrefix(v, "@") {
-			return config.Problem{}, false
-		}
-		return check(v)
-	}
-	set := f.set
-	f.set = func(v string) {
-		if path, is := strings.CutPrefix(v, "@"); is {
-			w.imported(path)
-			return
-		}
-		set(v)
-	}
-	return f
+	return w.fields(ctx, w.g.Fields("cluster")...)
 }
 
 // imported takes a deploy.yaml in place of the draft; it can be undone.
@@ -312,37 +282,19 @@ func (w *wizard) imported(path string) {
 		w.wrong(problems[0])
 		return
 	}
-	w.draft = d
+	w.g.Draft = d
 	w.say("wizard.imported", "count", strconv.Itoa(len(d.Machines)), "file", path)
 }
 
-// howToLogIn asks for user, key, passwords and bastions.
-func (w *wizard) howToLogIn(ctx context.Context) error {
-	list := w.settings("login")
-	key := &list[fieldOf(list, "private-key-path")]
-	if own := w.svc.Keys(); key.now == "" && w.draft.Value("password") == "" && len(own) > 0 {
-		key.now = own[0]
+// form asks for the fields of a step.
+func (w *wizard) form(step string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if step == "login" {
+			w.g.OwnKeys = w.svc.Keys()
+		}
+		w.g.Check() // some defaults follow from the whole draft
+		return w.fields(ctx, w.g.Fields(step)...)
 	}
-	keep := field{key: "keep-secrets", now: strconv.FormatBool(w.draft.KeepSecrets), picks: []string{"false", "true"},
-		set: func(v string) { w.draft.KeepSecrets = v == "true" }}
-	keep.hidden = func() bool { return w.draft.Value("password") == "" && w.draft.Value("eggo.sudo-password") == "" }
-	return w.fields(ctx, slices.Insert(list, fieldOf(list, "eggo.bastion"), keep)...)
-}
-
-func (w *wizard) networks(ctx context.Context) error {
-	list := w.settings("networks")
-	endpoint, dns := &list[fieldOf(list, "apiserver-endpoint")], &list[fieldOf(list, "service.dnsaddr")]
-	if c, _ := w.draft.Check("deploy.yaml"); c != nil {
-		endpoint.now, dns.now = cmp.Or(endpoint.now, c.Endpoint), cmp.Or(dns.now, c.DNSAddr.String())
-	}
-	port := field{key: "bind-port", now: cmp.Or(w.draft.BindPort, "8443"), kind: config.Number,
-		set: func(v string) { w.draft.BindPort = v }}
-	port.hidden = func() bool { return len(w.draft.With(bundle.LoadBalancer)) == 0 }
-	return w.fields(ctx, slices.Insert(list, fieldOf(list, "apiserver-cert-sans.dnsnames"), port)...)
-}
-
-func (w *wizard) runtime(ctx context.Context) error {
-	return w.fields(ctx, w.settings("runtime")...)
 }
 
 // extra takes KEY=VALUE for every key that deploy.yaml has.
@@ -355,7 +307,7 @@ func (w *wizard) extra(ctx context.Context) error {
 		if rest, is := strings.CutPrefix(narrow(text), "*"); is {
 			for _, s := range config.Settings() {
 				if s.Kind != config.Secret && strings.Contains(s.Key, strings.TrimSpace(rest)) {
-					w.print("    "+s.Key+"="+w.draft.Get(s.Key), "        "+w.hint(s.Key))
+					w.print("    "+s.Key+"="+w.g.Draft.Get(s.Key), "        "+guide.Hint(w.p, s.Key))
 				}
 			}
 			continue
@@ -372,14 +324,13 @@ func (w *wizard) extra(ctx context.Context) error {
 				return err
 			}
 		}
-		if s.Kind != config.Path && s.Kind != config.Secret && s.Kind != config.Block {
-			value = narrow(value)
-		}
-		if bad, is := config.CheckValue(key, value); is && value != "" {
+		f := w.g.Field(key)
+		value = f.Normalize(value)
+		if bad, is := f.Check(value); is {
 			w.wrong(bad)
 			continue
 		}
-		w.change(func() { w.setting(key).set(value) })
+		w.change(func() { f.Set(value) })
 	}
 }
 

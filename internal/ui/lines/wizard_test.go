@@ -24,8 +24,8 @@ import (
 func readyDraft(m *menu) *wizard {
 	w := newWizard(m, m.svc.Draft())
 	w.steps = []step{{"preflight", w.check}, {"review", w.review}}
-	w.draft.Set("package-src.x86src", "/srv/x.tar.gz")
-	w.draft.Machines = []config.Machine{{Name: "n1", IP: "192.0.2.1",
+	w.g.Draft.Set("package-src.x86src", "/srv/x.tar.gz")
+	w.g.Draft.Machines = []config.Machine{{Name: "n1", IP: "192.0.2.1",
 		Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd, bundle.Worker}}}
 	return w
 }
@@ -36,7 +36,7 @@ func TestPlainInstallAfterPreflight(t *testing.T) {
 	t.Parallel()
 	m, said := dialogue(t, i18n.English, "1")
 	w := readyDraft(m)
-	w.checked = checkResult{of: w.drafted(), errors: 2}
+	w.checked = checkResult{of: w.g.Fingerprint(), errors: 2}
 	var to toStep
 	if err := w.review(context.Background()); !errors.As(err, &to) || to != "preflight" {
 		t.Errorf("the first choice leads to %v", err)
@@ -47,7 +47,7 @@ func TestPlainInstallAfterPreflight(t *testing.T) {
 	}
 	m, said = dialogue(t, i18n.English, "1", "", "7")
 	w = readyDraft(m)
-	w.checked = checkResult{of: w.drafted(), warnings: 1}
+	w.checked = checkResult{of: w.g.Fingerprint(), warnings: 1}
 	if err := w.review(context.Background()); !errors.Is(err, errLeft) {
 		t.Error(err)
 	}
@@ -59,7 +59,7 @@ func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
 	t.Parallel()
 	m, said := dialogue(t, i18n.English)
 	w := readyDraft(m)
-	x := w.draft.Machines[0]
+	x := w.g.Draft.Machines[0]
 	w.looked[lookID(x)] = draft.Probe{Machine: x, Stage: draft.Reaching}
 	w.hearOf(draft.Probe{Machine: x, Stage: draft.Seen, OS: "Debian",
 		Findings: []event.Finding{{Host: x.Name, Severity: event.Error,
@@ -78,14 +78,14 @@ func TestPlainLinesAreNotDropped(t *testing.T) {
 	m, said := dialogue(t, i18n.English, "10.0.0.1 wroker", "web 10.0.0.1:22", "10.0.0.1:2222", "web 10.0.0.1",
 		"10.0.0.1 etcd")
 	w := readyDraft(m)
-	w.draft.Machines, w.steps = nil, []step{{"nodes", w.machines}}
+	w.g.Draft.Machines, w.steps = nil, []step{{"nodes", w.machines}}
 	if err := w.machines(context.Background()); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	says(t, said.String(), "did you mean worker?", "write name=wroker",
 		"already in the list, unchanged: 10.0.0.1")
-	if n := len(w.draft.Machines); n != 2 || w.draft.Machines[1].Port != "2222" {
-		t.Errorf("%+v", w.draft.Machines)
+	if n := len(w.g.Draft.Machines); n != 2 || w.g.Draft.Machines[1].Port != "2222" {
+		t.Errorf("%+v", w.g.Draft.Machines)
 	}
 	if s, ok := w.svc.Load(); !ok || len(s.Draft.Machines) != 2 {
 		t.Errorf("kept is %+v", s)
@@ -97,9 +97,9 @@ func TestPlainFixesOfACause(t *testing.T) {
 	t.Parallel()
 	m, _ := dialogue(t, i18n.English)
 	w := readyDraft(m)
-	w.draft.Machines = nil
+	w.g.Draft.Machines = nil
 	for i := range 60 {
-		w.draft.Machines = append(w.draft.Machines, config.Machine{Name: fmt.Sprintf("node-%d", i+1),
+		w.g.Draft.Machines = append(w.g.Draft.Machines, config.Machine{Name: fmt.Sprintf("node-%d", i+1),
 			IP: fmt.Sprintf("192.0.2.%d", i+1)})
 	}
 	list, do := w.fixes(report.Causes(eventtest.Archs(60)))
@@ -107,7 +107,7 @@ func TestPlainFixesOfACause(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	do[list[0].id]()
-	for _, x := range w.draft.Machines {
+	for _, x := range w.g.Draft.Machines {
 		if x.Arch != "arm64" {
 			t.Errorf("%+v", x)
 		}
@@ -145,10 +145,10 @@ func TestReviewStartsWithThePreview(t *testing.T) {
 			return []draft.Past{{Cluster: "old", Nodes: 5, Took: 340 * time.Second,
 				At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}}
 		}
-		w.draft = config.Draft{Values: map[string]string{"package-src.x86src": "/b"}, Machines: []config.Machine{
+		w.g.Draft = config.Draft{Values: map[string]string{"package-src.x86src": "/b"}, Machines: []config.Machine{
 			{Name: "m", IP: "10.0.0.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
 		for i := range 5 {
-			w.draft.Machines = append(w.draft.Machines, config.Machine{Name: "w-" + strconv.Itoa(i+1),
+			w.g.Draft.Machines = append(w.g.Draft.Machines, config.Machine{Name: "w-" + strconv.Itoa(i+1),
 				IP: "10.0.0.1" + strconv.Itoa(i), Roles: []bundle.Role{bundle.Worker}})
 		}
 		w.found = []draft.Bundle{{Path: "/b", Manifest: &bundle.Manifest{Arch: "amd64", Kubernetes: "v1.34.2",
@@ -178,12 +178,12 @@ func TestPlainFilesOfMachines(t *testing.T) {
 	w.machineLine("@/wrong")
 	says(t, said.String(), "10.0.0.300” is not a valid IP address: 300 is greater than 255",
 		"none of 3 lines is a machine; the reason is that of line 1")
-	if n := strings.Count(said.String(), "is not a"); n != 1 || len(w.draft.Machines) > 0 {
-		t.Errorf("%d reasons, machines %v:\n%s", n, w.draft.Machines, said)
+	if n := strings.Count(said.String(), "is not a"); n != 1 || len(w.g.Draft.Machines) > 0 {
+		t.Errorf("%d reasons, machines %v:\n%s", n, w.g.Draft.Machines, said)
 	}
 	w.machineLine("@/config")
 	says(t, said.String(), "1 machine is reached through bastion ops@192.0.2.1:2222")
-	if got := w.draft.Value("eggo.bastion"); got != `"ops@192.0.2.1:2222"` || len(w.draft.Machines) != 1 {
-		t.Errorf("bastion %s, machines %v", got, w.draft.Machines)
+	if got := w.g.Draft.Value("eggo.bastion"); got != `"ops@192.0.2.1:2222"` || len(w.g.Draft.Machines) != 1 {
+		t.Errorf("bastion %s, machines %v", got, w.g.Draft.Machines)
 	}
 }

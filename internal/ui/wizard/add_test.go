@@ -51,15 +51,15 @@ func TestNodesToAddOutliveTheTerminal(t *testing.T) {
 		uitest.Has(t, a, title, "prod")
 		uitest.Keys(t, a, "c")
 		uitest.Has(t, a, "m1", "web-1", "web-2 10.0.0.")
-		if len(p.draft.Machines) != 2 || p.draft.Value("password") != "geheim" {
-			t.Errorf("%+v", p.draft)
+		if len(p.g.Draft.Machines) != 2 || p.g.Draft.Value("password") != "geheim" {
+			t.Errorf("%+v", p.g.Draft)
 		}
 		uitest.Type(t, a, "21")
 		uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "enter", "y")
 		if w.has {
 			t.Error("machines that join are offered again")
 		}
-		w.saved, w.has = draft.Saved{Draft: config.Draft{Machines: p.draft.Machines[:1]}}, true
+		w.saved, w.has = draft.Saved{Draft: config.Draft{Machines: p.g.Draft.Machines[:1]}}, true
 		a, _ = openAdd(t, w, lang)
 		uitest.Lacks(t, a, title)
 	}
@@ -78,7 +78,7 @@ func TestNodesPastedWhileTheDraftIsOffered(t *testing.T) {
 		&frame.Env{P: i18n.NewPrinter(i18n.English)}))
 	uitest.Keys(t, a, "c")
 	var names []string
-	for _, m := range p.draft.Machines {
+	for _, m := range p.g.Draft.Machines {
 		names = append(names, m.Name)
 	}
 	if !slices.Equal(names, []string{"m1", "web-1", "web-2", "web-4", "web-3", "web-5"}) {

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -53,7 +54,7 @@ func (p *Page) whoIsFound(e *frame.Env) []tip {
 		faults      []*event.Fault
 	}
 	var list []state
-	for _, m := range p.draft.Machines {
+	for _, m := range p.g.Draft.Machines {
 		l := p.probed[draft.MachineKey(m)]
 		glyph, ink, word := stage(e, l, 0)
 		i := slices.IndexFunc(list, func(s state) bool { return s.word == word })
@@ -92,7 +93,7 @@ func mostCommon(list []*event.Fault) (most *event.Fault) {
 
 // ranges are the networks, how much room they have, the addresses of the machines, and whether they overlap.
 func (p *Page) ranges(e *frame.Env, s step) []tip {
-	pods, services := p.draft.Get("network.podcidr"), p.draft.Get("service.cidr")
+	pods, services := p.g.Draft.Get("network.podcidr"), p.g.Draft.Get("service.cidr")
 	if bits, ok := bitsOf(pods); ok {
 		pods = e.P.T("wizard.tips.ranges.pods", "cidr", pods, "count", itoa(1<<max(0, 24-bits)))
 	}
@@ -117,7 +118,7 @@ func bitsOf(cidr string) (int, bool) {
 // taken are the addresses that the machines have.
 func (p *Page) taken(e *frame.Env) tip {
 	var list []string
-	for _, m := range p.draft.Machines {
+	for _, m := range p.g.Draft.Machines {
 		list = append(list, event.Clean(m.IP))
 	}
 	return tip{label: e.P.T("wizard.tips.ranges.machines"), text: e.P.List(report.Ranges(list))}
@@ -126,12 +127,12 @@ func (p *Page) taken(e *frame.Env) tip {
 // ports are those on which machines reach each other, with what listens there.
 func (p *Page) ports(e *frame.Env) []tip {
 	out := []tip{{label: "6443/tcp", text: e.P.T("wizard.tips.ports.api")}}
-	if len(p.draft.With(bundle.LoadBalancer)) > 0 {
-		out = append(out, tip{label: cmp.Or(p.draft.BindPort, "8443") + "/tcp", text: e.P.T("wizard.tips.ports.lb")})
+	if len(p.g.Draft.With(bundle.LoadBalancer)) > 0 {
+		out = append(out, tip{label: cmp.Or(p.g.Draft.BindPort, "8443") + "/tcp", text: e.P.T("wizard.tips.ports.lb")})
 	}
 	out = append(out, tip{label: "2379-2380/tcp", text: "etcd"},
 		tip{label: "10250/tcp", text: e.P.T("wizard.tips.ports.kubelet")})
-	plugin := p.draft.Get("network.plugin")
+	plugin := p.g.Draft.Get("network.plugin")
 	var list []string
 	for _, x := range config.PluginPorts(plugin) {
 		list = append(list, fmt.Sprintf("%d/%s", x.Port, x.Protocol))
@@ -154,8 +155,8 @@ func (p *Page) runtimeTopics(e *frame.Env) []topic {
 	runtimes, dns := []string{"containerd", "docker", "isulad"}, []string{"pod", "binary"}
 	return []topic{
 		{e.P.T("wizard.tips.runtime"), mark(plainTips(e, "wizard.tips.runtime", runtimes...), runtimes,
-			p.draft.Get("runtime"))},
-		{"CoreDNS", mark(plainTips(e, "wizard.tips.dns", dns...), dns, p.draft.Get("service.dns.corednstype"))},
+			p.g.Draft.Get("runtime"))},
+		{"CoreDNS", mark(plainTips(e, "wizard.tips.dns", dns...), dns, p.g.Draft.Get("service.dns.corednstype"))},
 		{e.P.T("wizard.tips.registries"), plainTips(e, "wizard.tips.registries", "bundle", "mirrors")},
 	}
 }
@@ -171,11 +172,11 @@ func (n *nodes) advice(e *frame.Env) ([]topic, int) {
 	var list []topic
 	if i := n.now(); i >= 0 {
 		if x := n.machine(e, i); x != nil {
-			list = append(list, topic{event.Clean(n.p.draft.Machines[i].Name), x})
+			list = append(list, topic{event.Clean(n.p.g.Draft.Machines[i].Name), x})
 		}
 	}
 	list = append(list, topic{e.P.T("wizard.tips.roles"), roles})
-	if len(n.p.draft.Machines) > 0 {
+	if len(n.p.g.Draft.Machines) > 0 {
 		list = append(list, topic{e.P.T("wizard.tips.faults"), n.p.faults(e)})
 	}
 	return list, tableWide
@@ -191,12 +192,12 @@ func (p *Page) faults(e *frame.Env) []tip {
 		return tip{label: e.P.T("ui.role." + string(role)), text: e.P.T("wizard.tips.faults.is", "count", itoa(members),
 			"down", itoa(survives))}
 	}
-	masters, etcd := len(p.draft.With(bundle.ControlPlane)), len(p.draft.With(bundle.Etcd))
+	masters, etcd := len(p.g.Draft.With(bundle.ControlPlane)), len(p.g.Draft.With(bundle.Etcd))
 	if etcd == 0 {
 		etcd = masters
 	}
 	out := []tip{say(bundle.ControlPlane, masters, max(0, masters-1)), say(bundle.Etcd, etcd, max(0, (etcd-1)/2))}
-	if masters > 1 && len(p.draft.With(bundle.LoadBalancer)) == 0 && p.draft.Value("apiserver-endpoint") == "" {
+	if masters > 1 && len(p.g.Draft.With(bundle.LoadBalancer)) == 0 && p.g.Draft.Value("apiserver-endpoint") == "" {
 		out = append(out, tip{label: e.P.T("wizard.tips.faults.api"), text: e.P.T("wizard.tips.faults.api.first")})
 	}
 	return out
@@ -279,7 +280,7 @@ func (x *extra) advice(e *frame.Env) ([]topic, int) {
 		return nil, 0
 	}
 	s := list[x.at]
-	tips := []tip{{label: e.P.T("wizard.tips.key.what"), text: hint(e, s.Key)}}
+	tips := []tip{{label: e.P.T("wizard.tips.key.what"), text: guide.Hint(e.P, s.Key)}}
 	add := func(key, text string) {
 		if text != "" {
 			tips = append(tips, tip{label: e.P.T("wizard.tips.key." + key), text: event.Clean(text)})
@@ -287,10 +288,10 @@ func (x *extra) advice(e *frame.Env) ([]topic, int) {
 	}
 	add("default", cmp.Or(s.Default, e.P.T("wizard.unset")))
 	add("values", e.P.List(s.Choices))
-	if v := x.p.draft.Value(s.Key); v != "" && s.Kind != config.Secret && s.Kind != config.Block {
+	if v := x.p.g.Draft.Value(s.Key); v != "" && s.Kind != config.Secret && s.Kind != config.Block {
 		add("now", v)
 	}
-	if s.Applies != nil && !s.Applies(x.p.draft.Get) {
+	if s.Applies != nil && !s.Applies(x.p.g.Draft.Get) {
 		tips = append(tips, tip{label: e.P.T("wizard.tips.key.unused"), text: e.P.T("wizard.tips.key.unused.is")})
 	}
 	return []topic{{s.Label(), tips}}, tableWide
@@ -311,7 +312,7 @@ func (p *Page) spread(e *frame.Env) []tip {
 	var seen []*draft.Probe
 	systems := map[string]int{}
 	var names []string
-	for _, m := range p.draft.Machines {
+	for _, m := range p.g.Draft.Machines {
 		l := p.probed[draft.MachineKey(m)]
 		if l == nil || l.Stage != draft.Seen {
 			continue

@@ -149,7 +149,7 @@ func TestWhyLoginsFail(t *testing.T) {
 	uitest.Has(t, a, "login failed", "node-1, node-2, node-3", "No key was found in ~/.ssh", "key refused")
 	uitest.Lacks(t, a, "SSH authentication failed")
 	uitest.Keys(t, a, "ctrl+n", "up", "end")
-	if got := p.draft.Machines[machinesOf(p).now()].IP; got != "10.0.0.4" {
+	if got := p.g.Draft.Machines[machinesOf(p).now()].IP; got != "10.0.0.4" {
 		t.Fatalf("%s is chosen", got)
 	}
 	uitest.Has(t, a, "You refused this key. Press r to be asked again.")

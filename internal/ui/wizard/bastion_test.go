@@ -43,7 +43,7 @@ func TestABastionIsShownOnce(t *testing.T) {
 		if w.keys != 40 {
 			t.Errorf("%d machines have the answer", w.keys)
 		}
-		for i, m := range p.draft.Machines {
+		for i, m := range p.g.Draft.Machines {
 			if i == 39 {
 				uitest.Lacks(t, a, "1-1/1", "/40")
 			}
@@ -60,7 +60,7 @@ func TestTheKeysBehindABastionComeTogether(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "10.0.1.[101-105]")
 	uitest.Keys(t, a, "enter")
-	for _, m := range p.draft.Machines[:4] {
+	for _, m := range p.g.Draft.Machines[:4] {
 		uitest.Drive(t, a, draft.Probe{Machine: m, Stage: draft.Reaching})
 	}
 	uitest.Keys(t, a, "ctrl+f")
@@ -69,9 +69,9 @@ func TestTheKeysBehindABastionComeTogether(t *testing.T) {
 	if w.keys != 1 {
 		t.Errorf("%d machines have the answer", w.keys)
 	}
-	uitest.Drive(t, a, behind(p.draft.Machines[4]))
+	uitest.Drive(t, a, behind(p.g.Draft.Machines[4]))
 	uitest.Lacks(t, a, "SHA256:own10.0.1.105", "1-1/1")
-	for _, m := range p.draft.Machines[:4] {
+	for _, m := range p.g.Draft.Machines[:4] {
 		uitest.Drive(t, a, behind(m))
 	}
 	uitest.Has(t, a, "10.0.1.101:22", "10.0.1.105:22", "1-5/5")
@@ -85,7 +85,7 @@ func TestNoQuestionAppearsUnderTheFingers(t *testing.T) {
 	uitest.Type(t, a, "10.0.1.101")
 	uitest.Keys(t, a, "enter", "ctrl+f", "y")
 	uitest.Type(t, a, "1")
-	uitest.Drive(t, a, behind(p.draft.Machines[0]))
+	uitest.Drive(t, a, behind(p.g.Draft.Machines[0]))
 	uitest.Lacks(t, a, "SHA256:own")
 	uitest.Has(t, a, "1 unknown host key: ")
 }

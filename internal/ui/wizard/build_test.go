@@ -69,7 +69,7 @@ func TestTheWizardBuildsABundle(t *testing.T) {
 		uitest.Has(t, a, "building")
 		uitest.Keys(t, a, "enter")
 		uitest.Has(t, a, "[•] eggo-amd64.tar.gz", "verified")
-		if got := p.draft.Value("package-src.x86src"); got != built || got == "" {
+		if got := p.g.Draft.Value("package-src.x86src"); got != built || got == "" {
 			t.Errorf("%q is chosen, %q was built", got, built)
 		}
 	}

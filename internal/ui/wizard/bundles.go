@@ -77,11 +77,11 @@ func (b *bundles) enter(*frame.Env) tea.Cmd {
 func (b *bundles) look() tea.Cmd {
 	b.looked, b.busy = true, true
 	p := b.p
-	paths := []string{p.draft.Value("package-src.x86src"), p.draft.Value("package-src.armsrc")}
-	paths = append(paths, config.Items(p.draft.Value("eggo.bundles"))...)
+	paths := []string{p.g.Draft.Value("package-src.x86src"), p.g.Draft.Value("package-src.armsrc")}
+	paths = append(paths, config.Items(p.g.Draft.Value("eggo.bundles"))...)
 	for i, path := range paths {
 		if path != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/") {
-			paths[i] = filepath.Join(filepath.Dir(p.target()), path)
+			paths[i] = filepath.Join(filepath.Dir(p.g.Target()), path)
 		}
 	}
 	paths = slices.DeleteFunc(append(paths, p.built...), func(s string) bool { return s == "" })
@@ -113,7 +113,7 @@ func (p *Page) found(x draft.Bundle, _ *frame.Env) tea.Cmd {
 	}
 	changed := false
 	for _, arch := range p.arches() {
-		if key := config.BundleKey(arch); p.draft.Value(key) == "" && p.draft.Value("eggo.bundles") == "" {
+		if key := config.BundleKey(arch); p.g.Draft.Value(key) == "" && p.g.Draft.Value("eggo.bundles") == "" {
 			var fit []draft.Bundle
 			for _, o := range p.bundles {
 				if o.Manifest != nil && o.Fault == nil && o.Manifest.Arch == arch && len(p.misfits(o.Manifest)) == 0 {
@@ -122,7 +122,7 @@ func (p *Page) found(x draft.Bundle, _ *frame.Env) tea.Cmd {
 			}
 			only := len(fit) == 1 || slices.Contains(p.built, x.Path) // who built it wants it
 			if only && x.Verified && slices.ContainsFunc(fit, func(o draft.Bundle) bool { return o.Path == x.Path }) {
-				p.draft.Set(key, x.Path)
+				p.g.Draft.Set(key, x.Path)
 				changed = true
 			}
 		}
@@ -137,7 +137,7 @@ func (p *Page) found(x draft.Bundle, _ *frame.Env) tea.Cmd {
 // arches of the machines.
 func (p *Page) arches() []string {
 	var out []string
-	for _, m := range p.draft.Machines {
+	for _, m := range p.g.Draft.Machines {
 		a := cmp.Or(m.Arch, "amd64")
 		if !slices.Contains(out, a) {
 			out = append(out, a)
@@ -149,8 +149,8 @@ func (p *Page) arches() []string {
 
 // chosen says whether the draft names the bundle.
 func (p *Page) chosen(path string) bool {
-	return p.draft.Value("package-src.x86src") == path || p.draft.Value("package-src.armsrc") == path ||
-		slices.Contains(config.Items(p.draft.Value("eggo.bundles")), path)
+	return p.g.Draft.Value("package-src.x86src") == path || p.g.Draft.Value("package-src.armsrc") == path ||
+		slices.Contains(config.Items(p.g.Draft.Value("eggo.bundles")), path)
 }
 
 // fits says whether a bundle is for the operating system of a machine that was looked at.
@@ -163,7 +163,7 @@ func fits(m *bundle.Manifest, l *draft.Probe) bool {
 // looked at.
 func (p *Page) misfits(m *bundle.Manifest) []string {
 	var out []string
-	for _, x := range p.draft.Machines {
+	for _, x := range p.g.Draft.Machines {
 		if l := p.probed[draft.MachineKey(x)]; l != nil && l.Stage == draft.Seen && l.Arch == m.Arch && !fits(m, l) {
 			out = append(out, x.Name)
 		}
@@ -174,7 +174,7 @@ func (p *Page) misfits(m *bundle.Manifest) []string {
 // unserved are the machines whose operating system none of the bundles is for that are chosen for their architecture.
 func (p *Page) unserved() []string {
 	var out []string
-	for _, x := range p.draft.Machines {
+	for _, x := range p.g.Draft.Machines {
 		l := p.probed[draft.MachineKey(x)]
 		if l == nil || l.Stage != draft.Seen {
 			continue
@@ -201,19 +201,19 @@ func (b *bundles) choose() tea.Cmd {
 		return nil
 	}
 	p.snapshot()
-	more := config.Items(p.draft.Value("eggo.bundles"))
+	more := config.Items(p.g.Draft.Value("eggo.bundles"))
 	key := config.BundleKey(x.Manifest.Arch)
 	switch {
-	case p.draft.Value(key) == x.Path:
-		p.draft.Set(key, "")
+	case p.g.Draft.Value(key) == x.Path:
+		p.g.Draft.Set(key, "")
 	case slices.Contains(more, x.Path):
 		more = slices.DeleteFunc(more, func(s string) bool { return s == x.Path })
-	case p.draft.Value(key) == "":
-		p.draft.Set(key, x.Path)
+	case p.g.Draft.Value(key) == "":
+		p.g.Draft.Set(key, x.Path)
 	default:
 		more = append(more, x.Path)
 	}
-	p.draft.Set("eggo.bundles", strings.Join(more, ", "))
+	p.g.Draft.Set("eggo.bundles", strings.Join(more, ", "))
 	p.snapshot()
 	return tea.Batch(p.changed(), p.save())
 }

@@ -26,9 +26,9 @@ func (b *bundles) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		}
 	}
 	for _, arch := range b.p.arches() {
-		path := b.p.draft.Value(config.BundleKey(arch))
+		path := b.p.g.Draft.Value(config.BundleKey(arch))
 		count := 0
-		for _, m := range b.p.draft.Machines {
+		for _, m := range b.p.g.Draft.Machines {
 			if cmp.Or(m.Arch, "amd64") == arch {
 				count++
 			}
@@ -186,7 +186,7 @@ func badBundle(f *event.Fault) string {
 // against holds a bundle against the machines and what the draft names.
 func (b *bundles) against(e *frame.Env, x draft.Bundle, w int) []string {
 	var out []string
-	if !slices.Contains(b.p.arches(), x.Manifest.Arch) && len(b.p.draft.Machines) > 0 {
+	if !slices.Contains(b.p.arches(), x.Manifest.Arch) && len(b.p.g.Draft.Machines) > 0 {
 		out = append(out, complaint(e, event.Warning, e.P.T("wizard.bundle.no-machine", "arch", x.Manifest.Arch), "",
 			w)...)
 	}
@@ -196,12 +196,12 @@ func (b *bundles) against(e *frame.Env, x draft.Bundle, w int) []string {
 			strings.TrimSpace(x.Manifest.OS.ID+" "+x.Manifest.OS.Codename)), e.P.T("wizard.bundle.other-os.next"),
 			w)...)
 	}
-	if b.p.cluster != nil {
-		for _, p := range b.p.cluster.MissingFrom(x.Manifest) {
+	if b.p.g.Cluster != nil {
+		for _, p := range b.p.g.Cluster.MissingFrom(x.Manifest) {
 			text, next := words(e, p)
 			out = append(out, complaint(e, p.Severity, text, next, w)...)
 		}
-		for _, p := range config.CheckFlags(b.p.cluster, x.Manifest.Kubernetes) {
+		for _, p := range config.CheckFlags(b.p.g.Cluster, x.Manifest.Kubernetes) {
 			text, next := words(e, p)
 			out = append(out, complaint(e, p.Severity, text, next, w)...)
 		}

@@ -68,7 +68,7 @@ func TestFindingsOfSixtyMachines(t *testing.T) {
 		uitest.Keys(t, a, "pgdown", "pgdown", "end")
 		uitest.Has(t, a, "cause 3 of 3")
 		uitest.Keys(t, a, "home", "space", "enter")
-		for _, m := range p.draft.Machines {
+		for _, m := range p.g.Draft.Machines {
 			if m.Arch != "arm64" {
 				t.Fatalf("%s is %q", m.Name, m.Arch)
 			}
@@ -84,11 +84,11 @@ func TestTheMachinesOfACauseAreLeftOut(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "192.168.1.[101-160]")
 	uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "space", "down", "down", "x")
-	if n := len(p.draft.Machines); n != 59 {
+	if n := len(p.g.Draft.Machines); n != 59 {
 		t.Errorf("%d machines", n)
 	}
 	uitest.Keys(t, a, "u")
-	if n := len(p.draft.Machines); n != 60 {
+	if n := len(p.g.Draft.Machines); n != 60 {
 		t.Errorf("%d machines after undo", n)
 	}
 }

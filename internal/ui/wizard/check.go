@@ -56,7 +56,7 @@ func (f *preflight) enter(*frame.Env) tea.Cmd {
 	return f.look()
 }
 
-func (f *preflight) now() string { return f.p.drafted() }
+func (f *preflight) now() string { return f.p.g.Fingerprint() }
 
 // look starts again.
 func (f *preflight) look() tea.Cmd {
@@ -66,14 +66,14 @@ func (f *preflight) look() tea.Cmd {
 	p := f.p
 	f.of, f.ended, f.fault, f.findings, f.causes, f.machines, f.linked, f.reading, f.begun, f.at = f.now(), false, nil,
 		nil, nil, nil, nil, draft.Check{}, time.Time{}, 0
-	if _, problems := p.draft.Check("deploy.yaml"); problems.HasErrors() {
+	if _, problems := p.g.Draft.Check("deploy.yaml"); problems.HasErrors() {
 		f.busy = false
 		return nil
 	}
 	f.busy = true
 	var ctx context.Context
 	ctx, f.stop = context.WithCancel(p.ctx)
-	d, file, of := p.draft.Clone(), p.target(), f.of
+	d, file, of := p.g.Draft.Clone(), p.g.Target(), f.of
 	return tea.Batch(f.beat(), tells(ctx, func(tell func(tea.Msg)) {
 		p.svc.Preflight(ctx, d, file, func(c draft.Check) { tell(checkNews{of, c}) })
 	}))
@@ -211,7 +211,7 @@ func (f *preflight) head(e *frame.Env, w int) []string {
 		}
 		return append(out, "")
 	}
-	total := len(f.p.draft.Machines)
+	total := len(f.p.g.Draft.Machines)
 	errors, warnings := f.count(event.Error), f.count(event.Warning)
 	line := new(widget.Line)
 	switch {

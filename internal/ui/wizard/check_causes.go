@@ -93,13 +93,13 @@ func (f *preflight) fold() tea.Cmd {
 func (f *preflight) fix(r causeRow, e *frame.Env) (word string, do func() tea.Cmd) {
 	p := f.p
 	list := r.findings()
-	word, change, to := draft.Fix(&p.draft, p.members, list[0])
+	word, change, to := draft.Fix(&p.g.Draft, p.g.Members, list[0])
 	switch {
 	case change != nil:
 		return word, func() tea.Cmd {
 			p.snapshot()
 			for _, x := range list {
-				if _, change, _ := draft.Fix(&p.draft, p.members, x); change != nil {
+				if _, change, _ := draft.Fix(&p.g.Draft, p.g.Members, x); change != nil {
 					change()
 				}
 			}
@@ -116,7 +116,7 @@ func (f *preflight) fix(r causeRow, e *frame.Env) (word string, do func() tea.Cm
 
 // said is what Enter does to what is chosen, with how many nodes it does it to.
 func (f *preflight) said(e *frame.Env, r causeRow, word string) string {
-	_, change, _ := draft.Fix(&f.p.draft, f.p.members, r.findings()[0])
+	_, change, _ := draft.Fix(&f.p.g.Draft, f.p.g.Members, r.findings()[0])
 	if n := len(r.hosts()); change != nil && n > 1 {
 		return e.P.T("wizard.cause.fix", "do", e.P.T(word), "count", itoa(n))
 	}
@@ -127,8 +127,10 @@ func (f *preflight) said(e *frame.Env, r causeRow, word string) string {
 func (f *preflight) without(names []string) tea.Cmd {
 	p := f.p
 	p.snapshot()
-	p.draft.Machines = slices.DeleteFunc(p.draft.Machines,
-		func(m config.Machine) bool { return slices.Contains(names, m.Name) && !p.members[draft.MachineKey(m)] })
+	p.g.Draft.Machines = slices.DeleteFunc(p.g.Draft.Machines,
+		func(m config.Machine) bool {
+			return slices.Contains(names, m.Name) && !p.g.Members[draft.MachineKey(m)]
+		})
 	p.snapshot()
 	return tea.Batch(p.changed(), p.save(), f.look())
 }
@@ -152,7 +154,7 @@ func (f *preflight) keys(e *frame.Env) []frame.Binding {
 			word, do = "wizard.key.again", f.look
 		}
 		enter(word, do)
-		if names := r.hosts(); len(names) > 0 && len(names) < len(f.p.draft.Machines) {
+		if names := r.hosts(); len(names) > 0 && len(names) < len(f.p.g.Draft.Machines) {
 			add(frame.Binding{Keys: []string{"x"}, Word: "wizard.fix.without", Do: func() tea.Cmd {
 				return f.without(names)
 			}})

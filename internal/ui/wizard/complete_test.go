@@ -29,7 +29,7 @@ func TestTabCompletesPaths(t *testing.T) {
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 120, Height: 40})
 	uitest.Run(t, a, a.Init())
 	uitest.Keys(t, a, "ctrl+n", "down")
-	key := func() string { return p.draft.Get("private-key-path") }
+	key := func() string { return p.g.Draft.Get("private-key-path") }
 	uitest.Type(t, a, "/r")
 	uitest.Keys(t, a, "tab")
 	if key() != "/root/" {

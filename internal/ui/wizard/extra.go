@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -39,11 +40,12 @@ func (x *extra) shown(e *frame.Env) []config.Setting {
 	var out []config.Setting
 	want := strings.ToLower(strings.TrimSpace(x.filter.Value()))
 	for _, s := range config.Settings() {
-		v := x.p.draft.Value(s.Key)
-		if v == "" && s.Applies != nil && !s.Applies(x.p.draft.Get) {
+		v := x.p.g.Draft.Value(s.Key)
+		if v == "" && s.Applies != nil && !s.Applies(x.p.g.Draft.Get) {
 			continue
 		}
-		if want == "" || strings.Contains(s.Label(), want) || strings.Contains(strings.ToLower(hint(e, s.Key)), want) ||
+		if want == "" || strings.Contains(s.Label(), want) ||
+			strings.Contains(strings.ToLower(guide.Hint(e.P, s.Key)), want) ||
 			s.Kind != config.Secret && strings.Contains(strings.ToLower(v), want) {
 			out = append(out, s)
 		}
@@ -54,7 +56,7 @@ func (x *extra) shown(e *frame.Env) []config.Setting {
 
 func (x *extra) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 	switch {
-	case x.open != nil && x.open.kind == config.Block:
+	case x.open != nil && x.open.Kind == config.Block:
 		if m.String() == "ctrl+s" {
 			x.p.snapshot()
 			x.open = nil
@@ -70,7 +72,7 @@ func (x *extra) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 			x.open = nil
 			return x.p.save(), true
 		}
-		if open := x.open; m.String() == "tab" && open.kind == config.Path {
+		if open := x.open; m.String() == "tab" && open.Kind == config.Path {
 			return frame.CompletePath(e, &open.field, func() tea.Cmd { return x.put(open.field.Value()) }, nil), true
 		}
 		if !x.open.field.Key(m) {
@@ -93,15 +95,15 @@ func (x *extra) put(v string) tea.Cmd {
 	if strings.TrimSpace(v) == "" {
 		v = ""
 	}
-	x.p.shrink(x.open.get(), v)
-	x.open.set(v)
+	x.p.shrink(x.open.Value(), v)
+	x.open.Set(v)
 	x.open.validate()
 	return x.p.changed()
 }
 
 func (x *extra) paste(text string, _ *frame.Env) tea.Cmd {
 	switch {
-	case x.open != nil && x.open.kind == config.Block:
+	case x.open != nil && x.open.Kind == config.Block:
 		x.area.Insert(text)
 		return x.put(x.area.Value())
 	case x.open != nil:
@@ -143,23 +145,23 @@ func (x *extra) edit(e *frame.Env) tea.Cmd {
 	if len(list) == 0 {
 		return nil
 	}
-	it := x.p.setting(list[x.at].Key)
+	it := items(x.p.g.Field(list[x.at].Key))[0]
 	it.validate()
 	x.p.snapshot()
-	if it.picks() {
+	if it.Picks() {
 		f := &form{p: x.p, items: []*item{it}}
 		return f.cycle(it, 1)
 	}
 	x.open = it
-	it.field.Set(it.get())
-	x.area.Set(it.get())
+	it.field.Set(it.Value())
+	x.area.Set(it.Value())
 	return nil
 }
 
 func (x *extra) keys(e *frame.Env) []frame.Binding {
 	none := func() tea.Cmd { return nil }
 	switch {
-	case x.open != nil && x.open.kind == config.Block:
+	case x.open != nil && x.open.Kind == config.Block:
 		return []frame.Binding{{Keys: []string{"ctrl+s"}, Show: "Ctrl+S", Word: "wizard.key.take", Do: none}}
 	case x.open != nil:
 		return []frame.Binding{{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.take", Do: none}}
@@ -189,7 +191,7 @@ func (x *extra) reset(e *frame.Env) tea.Cmd {
 		return nil
 	}
 	x.p.snapshot()
-	x.p.draft.Set(list[x.at].Key, "")
+	x.p.g.Draft.Set(list[x.at].Key, "")
 	x.p.snapshot()
 	return x.p.changed()
 }
@@ -217,13 +219,13 @@ func (x *extra) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		l := new(widget.Line).Add(t.Chosen, pointer).Space(1)
 		if x.wrong(s.Key) {
 			l.Add(t.Bad, g.Failed)
-		} else if x.p.draft.Value(s.Key) != "" {
+		} else if x.p.g.Draft.Value(s.Key) != "" {
 			l.Add(t.Accent, g.Bullet)
 		} else {
 			l.Space(1)
 		}
 		l.Space(1).Add(style, widget.Fit(s.Label(), wide, g.Cut)).Space(2)
-		v := x.p.draft.Value(s.Key)
+		v := x.p.g.Draft.Value(s.Key)
 		switch {
 		case v == "" && s.Default == "":
 			l.Add(t.Faint, e.P.T("wizard.unset"))
@@ -235,7 +237,7 @@ func (x *extra) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 			l.Add(t.Text, widget.Cut(event.Clean(v), w-l.Width(), g.Cut))
 		}
 		if at := wide + 40; w >= at+40 && l.Width() < at && i != x.at {
-			l.To(at).Add(t.Faint, widget.Cut(strings.Join(wrapped(hint(e, s.Key), w), " "), w-at, g.Cut))
+			l.To(at).Add(t.Faint, widget.Cut(strings.Join(wrapped(guide.Hint(e.P, s.Key), w), " "), w-at, g.Cut))
 		}
 		line := l.String()
 		if i == x.at {
@@ -280,7 +282,7 @@ func (x *extra) foot(e *frame.Env, list []config.Setting, w, h int) ([]string, *
 		return out, nil
 	}
 	s := list[x.at]
-	for _, l := range wrapped(hint(e, s.Key), w) {
+	for _, l := range wrapped(guide.Hint(e.P, s.Key), w) {
 		out = append(out, t.Dim.Render(l))
 	}
 	if len(s.Choices) > 0 {
@@ -302,7 +304,7 @@ func (x *extra) foot(e *frame.Env, list []config.Setting, w, h int) ([]string, *
 	switch {
 	case x.open == nil:
 		return out, nil
-	case x.open.kind == config.Block:
+	case x.open.Kind == config.Block:
 		rows := max(3, min(14, h/3))
 		lines, cx, cy := x.area.Shown(w-2, rows)
 		at := len(out)

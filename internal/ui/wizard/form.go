@@ -1,71 +1,36 @@
 package wizard
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-// item is one field of a form: a setting, or what get and set say.
+// item is a field of the guide with what is typed into it.
 type item struct {
-	key     string // of the setting; also of its words
-	kind    config.Kind
-	choices []string
-	field   widget.Field
-	get     func() string
-	set     func(string)
-	def     func() string // what holds when nothing is typed
-	hidden  func() bool
-	check   func(string) (config.Problem, bool)
-	wrong   *config.Problem // of the value by itself
+	*guide.Field
+	field widget.Field
+	wrong *config.Problem // of the value by itself
 }
 
-// setting makes the item of a key of deploy.yaml.
-func (p *Page) setting(key string) *item {
-	s, _ := config.SettingOf(key)
-	it := &item{key: key, kind: s.Kind, choices: s.Choices}
-	it.get = func() string { return p.draft.Value(key) }
-	it.set = func(v string) { p.draft.Set(key, v) }
-	it.def = func() string { return s.Default }
-	it.check = func(v string) (config.Problem, bool) { return config.CheckValue(key, v) }
-	if s.Applies != nil {
-		it.hidden = func() bool { return !s.Applies(p.draft.Get) }
-	}
-	it.field.Narrow = s.Kind != config.Secret && s.Kind != config.Path && s.Kind != config.Block
-	it.field.Secret = s.Kind == config.Secret
-	if s.Kind == config.YesNo {
-		it.choices = []string{"false", "true"}
-	}
-	return it
-}
-
-// settings makes the items of a step.
-func (p *Page) settings(step string) []*item {
+// items returns fields as a form has them.
+func items(list ...*guide.Field) []*item {
 	var out []*item
-	for _, s := range config.SettingsOf(step) {
-		out = append(out, p.setting(s.Key))
+	for _, f := range list {
+		it := &item{Field: f}
+		it.field.Narrow, it.field.Secret = f.Narrow(), f.Kind == config.Secret
+		out = append(out, it)
 	}
 	return out
 }
-
-// itemOf is the item of a key, which has to be there.
-func itemOf(items []*item, key string) *item {
-	return items[slices.IndexFunc(items, func(it *item) bool { return it.key == key })]
-}
-
-// putBefore puts an item before that of a key.
-func putBefore(items []*item, key string, it *item) []*item {
-	return slices.Insert(items, slices.Index(items, itemOf(items, key)), it)
-}
-
-// picks says whether the item is chosen, not typed.
-func (it *item) picks() bool { return len(it.choices) > 0 }
 
 // form is a step that is a list of items.
 type form struct {
@@ -80,17 +45,22 @@ type form struct {
 	tail  func(e *frame.Env, w int) []string
 }
 
+// newForm returns the step that asks for the fields of the guide.
+func newForm(p *Page, step string) *form {
+	return &form{p: p, name: step, items: items(p.g.Fields(step)...)}
+}
+
 func (f *form) id() string { return f.name }
 
-func (f *form) typing() bool { return !f.now().picks() }
+func (f *form) typing() bool { return !f.now().Picks() }
 
 // helps: names, addresses and numbers have no question mark.
 func (f *form) helps() bool { return f.now().asks() }
 
-func (it *item) asks() bool { return !it.picks() && it.field.Narrow }
+func (it *item) asks() bool { return !it.Picks() && it.field.Narrow }
 
 func (f *form) visible() []*item {
-	return slices.DeleteFunc(slices.Clone(f.items), func(it *item) bool { return it.hidden != nil && it.hidden() })
+	return slices.DeleteFunc(slices.Clone(f.items), func(it *item) bool { return !it.Applies() })
 }
 
 func (f *form) now() *item {
@@ -101,7 +71,7 @@ func (f *form) now() *item {
 
 func (f *form) enter(*frame.Env) tea.Cmd {
 	for _, it := range f.items {
-		it.field.Set(it.get())
+		it.field.Set(it.Value())
 		it.validate()
 	}
 	return nil
@@ -111,21 +81,18 @@ func (f *form) leave() {}
 
 func (it *item) validate() {
 	it.wrong = nil
-	if it.check == nil {
-		return
-	}
-	if bad, is := it.check(it.get()); is {
+	if bad, is := it.Check(it.Value()); is {
 		it.wrong = &bad
 	}
 }
 
 // put takes a value.
 func (f *form) put(it *item, v string) tea.Cmd {
-	if it.kind != config.Secret {
+	if it.Kind != config.Secret {
 		v = strings.TrimSpace(v)
 	}
-	f.p.shrink(it.get(), v)
-	it.set(v)
+	f.p.shrink(it.Value(), v)
+	it.Set(v)
 	it.validate()
 	return f.p.changed()
 }
@@ -146,7 +113,7 @@ func (f *form) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 		return nil, true
 	case "tab":
 		on := func() tea.Cmd { f.move(1); return nil }
-		if it.kind == config.Path {
+		if it.Kind == config.Path {
 			return frame.CompletePath(e, &it.field, func() tea.Cmd { return f.put(it, it.field.Value()) }, on), true
 		}
 		return on(), true
@@ -157,7 +124,7 @@ func (f *form) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 		f.move(1)
 		return nil, true
 	}
-	if it.picks() {
+	if it.Picks() {
 		switch m.String() {
 		case "right", "space", "l":
 			return f.cycle(it, 1), true
@@ -174,19 +141,14 @@ func (f *form) typed(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 
 func (f *form) cycle(it *item, n int) tea.Cmd {
 	f.p.snapshot()
-	v := it.get()
-	if v == "" {
-		v = it.def()
-	}
-	i := slices.Index(it.choices, v)
-	c := f.put(it, it.choices[(i+n+len(it.choices))%len(it.choices)])
+	c := f.put(it, it.Turn(n))
 	f.p.snapshot()
 	return c
 }
 
 func (f *form) paste(text string, _ *frame.Env) tea.Cmd {
 	it := f.now()
-	if it.picks() {
+	if it.Picks() {
 		return nil
 	}
 	it.field.Insert(text)
@@ -200,7 +162,7 @@ func (f *form) click(_, y int, _ *frame.Env) tea.Cmd {
 	again := f.at == f.rows[y]
 	f.p.snapshot()
 	f.at = f.rows[y]
-	if it := f.now(); again && it.picks() {
+	if it := f.now(); again && it.Picks() {
 		return f.cycle(it, 1)
 	}
 	return nil
@@ -211,7 +173,7 @@ func (f *form) wheel(n int) { f.move(min(1, max(-1, n))) }
 func (f *form) back(*frame.Env) bool { return false }
 
 func (f *form) owns(key string) bool {
-	return slices.ContainsFunc(f.items, func(it *item) bool { return under(key, it.key) })
+	return slices.ContainsFunc(f.items, func(it *item) bool { return under(key, it.Key) })
 }
 
 // under says whether a problem's key is the setting's or one below it.
@@ -224,10 +186,10 @@ func (f *form) keys(e *frame.Env) []frame.Binding {
 		{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.field", Do: func() tea.Cmd { return nil }},
 		{Keys: []string{"up"}, Show: "↑ ↓", Word: "wizard.key.move", Do: func() tea.Cmd { return nil }},
 	}
-	if f.now().kind == config.Path {
+	if f.now().Kind == config.Path {
 		list = append(list, frame.Binding{Keys: []string{"tab"}, Show: "Tab", Word: "ui.key.complete", Help: true})
 	}
-	if f.now().picks() {
+	if f.now().Picks() {
 		list = append(list, frame.Binding{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose",
 			Do: func() tea.Cmd {
 				return nil
@@ -239,24 +201,13 @@ func (f *form) keys(e *frame.Env) []frame.Binding {
 	return list
 }
 
-// label of an item.
-func (it *item) label(e *frame.Env) string { return e.P.T("wizard.field." + it.key) }
-
-// shown is an item's value as it is read when it is not typed.
-func (it *item) shown(e *frame.Env, v string) string {
-	if it.picks() && e.P.Has("wizard.value."+v) {
-		return e.P.T("wizard.value." + v)
-	}
-	return v
-}
-
 func (f *form) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t, g := e.Theme, e.Theme.Glyphs
 	list := f.visible()
 	f.now()
 	wide := 0
 	for _, it := range list {
-		wide = max(wide, widget.Width(it.label(e)))
+		wide = max(wide, widget.Width(it.Label(e.P)))
 	}
 	wide = min(wide, w*2/5)
 	box := min(w-wide-5, 60)
@@ -274,7 +225,7 @@ func (f *form) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		if c >= 0 {
 			cursor = tea.NewCursor(wide+4+c, len(out))
 		}
-		out, rows = append(out, mark+style.Render(widget.Fit(it.label(e), wide, g.Cut))+"  "+value), append(rows, i)
+		out, rows = append(out, mark+style.Render(widget.Fit(it.Label(e.P), wide, g.Cut))+"  "+value), append(rows, i)
 		for _, l := range f.below(e, it, chosen, w-wide-4) {
 			out, rows = append(out, widget.Spaces(wide+4)+l), append(rows, i)
 		}
@@ -304,21 +255,19 @@ func (f *form) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 // value draws an item's value in w cells; cursor is its cell when it is typed.
 func (f *form) value(e *frame.Env, it *item, w int, chosen bool) (text string, cursor int) {
 	t, g := e.Theme, e.Theme.Glyphs
-	v := it.get()
+	v := it.Value()
 	switch {
-	case it.picks():
-		if v == "" {
-			v = it.def()
-		}
+	case it.Picks():
+		v = it.Effective()
 		l := new(widget.Line)
-		list, used := it.choices, 0
-		for i, c := range it.choices { // the one that holds is in sight
-			if used += widget.Width(it.shown(e, c)) + 4; c == v && used > w {
-				list = it.choices[i:]
+		list, used := it.Choices, 0
+		for i, c := range it.Choices { // the one that holds is in sight
+			if used += widget.Width(it.Word(e.P, c)) + 4; c == v && used > w {
+				list = it.Choices[i:]
 			}
 		}
 		for _, c := range list {
-			word, st, dot := it.shown(e, c), t.Dim, "  "
+			word, st, dot := it.Word(e.P, c), t.Dim, "  "
 			if c == v {
 				st, dot = t.Strong, t.Chosen.Render(g.Bullet)+" "
 			}
@@ -333,20 +282,13 @@ func (f *form) value(e *frame.Env, it *item, w int, chosen bool) (text string, c
 		return widget.Fit(l.String(), w, ""), -1
 	case chosen:
 		s, x := it.field.Shown(w - 1)
-		if s == "" && it.def != nil && it.def() != "" {
-			return widget.Paint(t.Cursor, t.Dim.Render(widget.Cut(stands(e, it.def()), w-1, g.Cut)), w, ""), 0
+		if usual := it.Default(); s == "" && usual != "" {
+			return widget.Paint(t.Cursor, t.Dim.Render(widget.Cut(stands(e, usual), w-1, g.Cut)), w, ""), 0
 		}
 		return widget.Paint(t.Cursor, s, w, ""), x
 	case v == "":
-		d := ""
-		if it.def != nil {
-			d = it.def()
-		}
-		if d == "" {
-			d = e.P.T("wizard.unset")
-		}
-		return t.Faint.Render(widget.Cut(stands(e, d), w, g.Cut)), -1
-	case it.kind == config.Secret:
+		return t.Faint.Render(widget.Cut(stands(e, cmp.Or(it.Default(), e.P.T("wizard.unset"))), w, g.Cut)), -1
+	case it.Kind == config.Secret:
 		return t.Text.Render(strings.Repeat("*", min(len([]rune(v)), w))), -1
 	}
 	return t.Text.Render(widget.Cut(event.Clean(v), w, g.Cut)), -1
@@ -375,7 +317,7 @@ func (f *form) below(e *frame.Env, it *item, chosen bool, w int) []string {
 	var out []string
 	wrong := false
 	for _, x := range f.p.problems {
-		if !under(x.Key, it.key) || x.Code == "config.bundle-missing" {
+		if !under(x.Key, it.Key) || x.Code == "config.bundle-missing" {
 			continue
 		}
 		text, next := words(e, x)
@@ -389,18 +331,8 @@ func (f *form) below(e *frame.Env, it *item, chosen bool, w int) []string {
 		return out
 	}
 	var said []string
-	for _, l := range wrapped(hint(e, it.key), w) {
+	for _, l := range wrapped(guide.Hint(e.P, it.Key), w) {
 		said = append(said, e.Theme.Dim.Render(l))
 	}
 	return append(said, out...)
-}
-
-// hint says what a key is: in the wizard's own words, or in those that the template writes beside it.
-func hint(e *frame.Env, key string) string {
-	for _, k := range []string{"wizard.hint." + key, "template." + key} {
-		if e.P.Has(k) {
-			return e.P.T(k)
-		}
-	}
-	return ""
 }

@@ -19,17 +19,17 @@ func TestHostNamesAreLookedUp(t *testing.T) {
 	uitest.Type(t, a, "ops@web1.example.com:2222 worker")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "web1.example.com resolves to 10.0.0.7", "10.0.0.7:2222")
-	if m := p.draft.Machines[0]; m.Name != "web1" || m.IP != "10.0.0.7" || !m.Has(bundle.Worker) {
+	if m := p.g.Draft.Machines[0]; m.Name != "web1" || m.IP != "10.0.0.7" || !m.Has(bundle.Worker) {
 		t.Errorf("%+v", m)
 	}
-	if p.draft.Value("username") != "ops" {
-		t.Errorf("the user is %q", p.draft.Value("username"))
+	if p.g.Draft.Value("username") != "ops" {
+		t.Errorf("the user is %q", p.g.Draft.Value("username"))
 	}
 	uitest.Type(t, a, "db.example.com")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "Cannot resolve db.example.com: no such host", "Check the name", "db.example.com")
-	if len(p.draft.Machines) != 1 {
-		t.Errorf("%v", p.draft.Machines)
+	if len(p.g.Draft.Machines) != 1 {
+		t.Errorf("%v", p.g.Draft.Machines)
 	}
 }
 
@@ -45,13 +45,13 @@ func TestAnInventoryIsPasted(t *testing.T) {
 	if n := machinesOf(p); n.area.Value() != "db.example.com bastion=192.0.2.1 role=worker" || n.mode != pasting {
 		t.Errorf("%q is left", n.area.Value())
 	}
-	if got := p.draft.Value("eggo.bastion"); got != `"192.0.2.1"` {
+	if got := p.g.Draft.Value("eggo.bastion"); got != `"192.0.2.1"` {
 		t.Errorf("bastion: %s", got)
 	}
-	if got := p.draft.Value("eggo.machines"); got != "w1: {user: ops}" {
+	if got := p.g.Draft.Value("eggo.machines"); got != "w1: {user: ops}" {
 		t.Errorf("logins: %q", got)
 	}
-	if strings.Contains(string(p.draft.YAML()), "hunter2") {
+	if strings.Contains(string(p.g.Draft.YAML()), "hunter2") {
 		t.Error("a password was taken")
 	}
 }
@@ -64,8 +64,8 @@ func TestAnInventoryIsImported(t *testing.T) {
 	uitest.Type(t, a, "/hosts.csv")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "2 machines added", "m1", "w1")
-	if len(p.draft.Machines) != 2 {
-		t.Errorf("%v", p.draft.Machines)
+	if len(p.g.Draft.Machines) != 2 {
+		t.Errorf("%v", p.g.Draft.Machines)
 	}
 }
 
@@ -79,8 +79,8 @@ func TestANodeThatJoinsHasNoLoginOfItsOwn(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+u")
 	uitest.Type(t, a, "root@10.0.0.20")
 	uitest.Keys(t, a, "enter")
-	if len(p.draft.Machines) != 2 {
-		t.Errorf("%v", p.draft.Machines)
+	if len(p.g.Draft.Machines) != 2 {
+		t.Errorf("%v", p.g.Draft.Machines)
 	}
 }
 
@@ -94,14 +94,14 @@ func TestTypingWhileANameIsLookedUp(t *testing.T) {
 	uitest.Type(t, a, " worker")
 	uitest.Run(t, a, answer)
 	n := machinesOf(p)
-	if got := n.line.Value(); got != "web1.example.com worker" || len(p.draft.Machines) != 1 {
-		t.Errorf("the line is %q, machines %v", got, p.draft.Machines)
+	if got := n.line.Value(); got != "web1.example.com worker" || len(p.g.Draft.Machines) != 1 {
+		t.Errorf("the line is %q, machines %v", got, p.g.Draft.Machines)
 	}
 	_, answer = a.Update(uitest.Press("enter"))
 	uitest.Keys(t, a, "esc")
 	uitest.Run(t, a, answer)
-	if len(p.draft.Machines) != 1 || p.draft.Machines[0].Has(bundle.Worker) {
-		t.Errorf("an answer that nobody waits for changed %v", p.draft.Machines)
+	if len(p.g.Draft.Machines) != 1 || p.g.Draft.Machines[0].Has(bundle.Worker) {
+		t.Errorf("an answer that nobody waits for changed %v", p.g.Draft.Machines)
 	}
 }
 
@@ -116,13 +116,13 @@ func TestATableWithAMistake(t *testing.T) {
 	if n := machinesOf(p); n.area.Value() != "name=w1 10.0.0.300 role=worker" {
 		t.Errorf("%q is left", n.area.Value())
 	}
-	if len(p.draft.Machines) != 1 || strings.Contains(strings.Join(append(typed(w), p.draft.Value("eggo.machines")),
+	if len(p.g.Draft.Machines) != 1 || strings.Contains(strings.Join(append(typed(w), p.g.Draft.Value("eggo.machines")),
 		" "), "hunter2") {
-		t.Errorf("%v %v", p.draft.Machines, w.saved)
+		t.Errorf("%v %v", p.g.Draft.Machines, w.saved)
 	}
 	uitest.Drive(t, a, tea.PasteMsg{Content: "\nhost,user,password\nweb1.example.com,ops,hunter2\n"})
-	if got := strings.Join(typed(w), " "); strings.Contains(got, "hunter2") || len(p.draft.Machines) != 2 {
-		t.Errorf("%q is kept, machines %v", got, p.draft.Machines)
+	if got := strings.Join(typed(w), " "); strings.Contains(got, "hunter2") || len(p.g.Draft.Machines) != 2 {
+		t.Errorf("%q is kept, machines %v", got, p.g.Draft.Machines)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestADeployYamlWithAMistakeIsNoList(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+o")
 	uitest.Type(t, a, "/deploy.yaml")
 	uitest.Keys(t, a, "enter")
-	if len(p.draft.Machines) > 0 || machinesOf(p).area.Value() != "" {
-		t.Errorf("%v %q", p.draft.Machines, machinesOf(p).area.Value())
+	if len(p.g.Draft.Machines) > 0 || machinesOf(p).area.Value() != "" {
+		t.Errorf("%v %q", p.g.Draft.Machines, machinesOf(p).area.Value())
 	}
 }

@@ -21,9 +21,9 @@ func (p *Page) loaded(m loadedMsg, e *frame.Env) tea.Cmd {
 		return nil
 	}
 	of, key := m.saved.Draft, "wizard.resume"
-	if p.joins() {
-		of, key = p.draft, "wizard.resume.add"
-		m.saved.Draft.Machines = p.joining(m.saved.Draft.Machines)
+	if p.g.Joins() {
+		of, key = p.g.Draft, "wizard.resume.add"
+		m.saved.Draft.Machines = p.g.Joining(m.saved.Draft.Machines)
 		if len(m.saved.Draft.Machines)+len(m.saved.Typed) == 0 {
 			return nil
 		}
@@ -45,16 +45,16 @@ type resumeMsg struct{ saved draft.Saved }
 
 // resumed takes what was kept.
 func (p *Page) resumed(s draft.Saved, e *frame.Env) tea.Cmd {
-	if p.joins() { // the cluster may be another one by now
-		p.draft = p.draft.Clone()
-		for _, m := range p.joining(s.Draft.Machines) {
+	if p.g.Joins() { // the cluster may be another one by now
+		p.g.Draft = p.g.Draft.Clone()
+		for _, m := range p.g.Joining(s.Draft.Machines) {
 			same := func(have config.Machine) bool { return draft.MachineKey(have) == draft.MachineKey(m) }
-			if !slices.ContainsFunc(p.draft.Machines, same) { // it may have been pasted before the question was seen
-				p.draft.Machines = append(p.draft.Machines, m)
+			if !slices.ContainsFunc(p.g.Draft.Machines, same) { // it may have been pasted before the question was seen
+				p.g.Draft.Machines = append(p.g.Draft.Machines, m)
 			}
 		}
 	} else {
-		p.draft, p.file = s.Draft.Clone(), s.File
+		p.g.Draft, p.g.File = s.Draft.Clone(), s.File
 	}
 	for _, st := range p.steps {
 		if h, is := st.(holder); is {
@@ -80,7 +80,7 @@ func (p *Page) validate() tea.Cmd {
 }
 
 // snapshot keeps the draft for undo, if it is another than the last.
-func (p *Page) snapshot() { p.history.Changed(p.draft) }
+func (p *Page) snapshot() { p.g.History.Changed(p.g.Draft) }
 
 // shrink makes a step of undo of what stands in a field when it begins to be taken away.
 func (p *Page) shrink(was, now string) {
@@ -92,34 +92,34 @@ func (p *Page) shrink(was, now string) {
 }
 
 func (p *Page) undo(e *frame.Env) tea.Cmd {
-	was := p.draft.Clone()
-	before, ok := p.history.Undo(was)
+	was := p.g.Draft.Clone()
+	before, ok := p.g.History.Undo(was)
 	if !ok {
 		return frame.Send(frame.Note{Text: e.P.T("wizard.undo.none")})
 	}
-	p.draft = before
-	note := frame.Note{Text: e.P.T("wizard.undo.done", "what", draft.Difference(e.P, p.draft, was))}
+	p.g.Draft = before
+	note := frame.Note{Text: e.P.T("wizard.undo.done", "what", draft.Difference(e.P, p.g.Draft, was))}
 	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(note))
 }
 
 func (p *Page) redo(e *frame.Env) tea.Cmd {
-	was := p.draft.Clone()
-	after, ok := p.history.Redo(was)
+	was := p.g.Draft.Clone()
+	after, ok := p.g.History.Redo(was)
 	if !ok {
 		return frame.Send(frame.Note{Text: e.P.T("wizard.redo.none")})
 	}
-	p.draft = after
-	note := frame.Note{Text: e.P.T("wizard.redo.done", "what", draft.Difference(e.P, was, p.draft))}
+	p.g.Draft = after
+	note := frame.Note{Text: e.P.T("wizard.redo.done", "what", draft.Difference(e.P, was, p.g.Draft))}
 	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(note))
 }
 
 // saved is what is kept of the wizard: without passwords unless they are to be kept. Where machines join a cluster,
 // they are.
 func (p *Page) saved() draft.Saved {
-	s := draft.Saved{Draft: p.draft.Clone(), Step: p.steps[p.at].id(), File: p.file, When: time.Now(),
+	s := draft.Saved{Draft: p.g.Draft.Clone(), Step: p.steps[p.at].id(), File: p.g.File, When: time.Now(),
 		Typed: map[string]string{}}
-	if p.joins() {
-		s.Draft = config.Draft{Machines: p.joining(s.Draft.Machines)}
+	if p.g.Joins() {
+		s.Draft = config.Draft{Machines: p.g.Joining(s.Draft.Machines)}
 	}
 	if !s.Draft.KeepSecrets {
 		s.Draft = s.Draft.WithoutSecrets()

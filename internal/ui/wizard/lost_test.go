@@ -27,7 +27,7 @@ func TestTheSameAddressIsNotDropped(t *testing.T) {
 		uitest.Keys(t, a, "enter")
 	}
 	uitest.Has(t, a, "10.0.0.5:2201", "10.0.0.5:2202", "gate-1 also has the address 10.0.0.5")
-	if n := len(p.draft.Machines); n != 2 {
+	if n := len(p.g.Draft.Machines); n != 2 {
 		t.Fatalf("%d machines", n)
 	}
 	uitest.Type(t, a, "10.0.0.6")
@@ -35,8 +35,8 @@ func TestTheSameAddressIsNotDropped(t *testing.T) {
 	uitest.Type(t, a, "db 10.0.0.6 etcd arm64")
 	uitest.Keys(t, a, "enter")
 	uitest.Has(t, a, "1 machine changed")
-	if m := p.draft.Machines[2]; m.Name != "db" || m.Arch != "arm64" || !m.Has(bundle.Etcd) ||
-		len(p.draft.Machines) != 3 {
+	if m := p.g.Draft.Machines[2]; m.Name != "db" || m.Arch != "arm64" || !m.Has(bundle.Etcd) ||
+		len(p.g.Draft.Machines) != 3 {
 		t.Errorf("what was said was dropped: %+v", m)
 	}
 	uitest.Type(t, a, "10.0.0.6")
@@ -66,8 +66,8 @@ func TestAWordThatIsNothing(t *testing.T) {
 		uitest.Type(t, a, x.line)
 		uitest.Keys(t, a, "enter")
 		uitest.Has(t, a, x.want, x.line)
-		if len(p.draft.Machines) > 0 {
-			t.Errorf("%q made %v", x.line, p.draft.Machines)
+		if len(p.g.Draft.Machines) > 0 {
+			t.Errorf("%q made %v", x.line, p.g.Draft.Machines)
 		}
 	}
 	for line, want := range map[string]string{
@@ -111,10 +111,10 @@ func TestLettersRightAfterAKey(t *testing.T) {
 	threeNodes(t, a)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+n")
 	uitest.Has(t, a, "The bundle contains everything")
-	before := p.draft.Clone()
+	before := p.g.Draft.Clone()
 	burst(t, a, append([]string{"a"}, letters("/usr/jar")...)...)
 	uitest.Has(t, a, "/usr/jar")
-	if !before.Equal(p.draft) {
+	if !before.Equal(p.g.Draft) {
 		t.Error("the letters were taken for keys")
 	}
 	uitest.Keys(t, a, "esc", "ctrl+p", "ctrl+n", "a")
@@ -154,7 +154,7 @@ func TestADraftKeepsNoPasswordOfALine(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		for field, into := range map[string][]string{"machine": nil, "machines": {"ctrl+v"}} {
 			a, p, w := open(t, i18n.English, false, 120, 40)
-			p.draft.KeepSecrets = keep
+			p.g.Draft.KeepSecrets = keep
 			uitest.Keys(t, a, append([]string{"ctrl+n", "ctrl+n"}, into...)...)
 			uitest.Drive(t, a, tea.PasteMsg{Content: "web 10.0.0.1 ansible_password=geheim ansible_port=22"})
 			want := "web 10.0.0.1 ansible_password= ansible_port=22"

@@ -69,7 +69,7 @@ func (n *nodes) enter(e *frame.Env) tea.Cmd {
 	n.line.Narrow, n.field.Narrow = true, true
 	if half := n.mode == adding && n.line.Value() != "" || n.mode == pasting && n.area.Value() != ""; !half {
 		n.mode = looking
-		if len(n.p.fresh()) == 0 {
+		if len(n.p.g.Fresh()) == 0 {
 			n.mode = adding
 		}
 	}
@@ -123,7 +123,7 @@ func (n *nodes) owns(key string) bool {
 // turns it.
 func (n *nodes) shown() []int {
 	var out []int
-	for i, m := range n.p.draft.Machines {
+	for i, m := range n.p.g.Draft.Machines {
 		if n.passes(m, n.filter) {
 			out = append(out, i)
 		}
@@ -166,7 +166,7 @@ func (n *nodes) now() int {
 // chosen are the machines that a key acts on: those that are marked, else the one under the cursor.
 func (n *nodes) chosen() []int {
 	var out []int
-	for i, m := range n.p.draft.Machines {
+	for i, m := range n.p.g.Draft.Machines {
 		if n.marked[draft.MachineKey(m)] {
 			out = append(out, i)
 		}
@@ -214,14 +214,14 @@ func (n *nodes) typedLine(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 	switch m.String() {
 	case "enter":
 		if strings.TrimSpace(n.line.Value()) == "" {
-			if len(n.p.draft.Machines) > 0 {
+			if len(n.p.g.Draft.Machines) > 0 {
 				n.mode = looking
 			}
 			return nil, true
 		}
 		return n.takeLine(e), true
 	case "up", "down":
-		if len(n.p.draft.Machines) > 0 && n.line.Value() == "" {
+		if len(n.p.g.Draft.Machines) > 0 && n.line.Value() == "" {
 			n.mode = looking
 			return nil, true
 		}
@@ -296,7 +296,7 @@ func (n *nodes) take(l machines.List, e *frame.Env) tea.Cmd {
 // put adds machines to the draft, as one step of undo. Members of a cluster stay as they are.
 func (n *nodes) put(list []machines.Entry) draft.Added {
 	n.p.snapshot()
-	x := draft.AddMachines(&n.p.draft, list, n.p.members)
+	x := draft.AddMachines(&n.p.g.Draft, list, n.p.g.Members)
 	n.p.snapshot()
 	n.at = len(n.shown()) - 1
 	return x
@@ -323,7 +323,7 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 			text = before + text + after
 			n.line.Set("")
 		}
-		if draft.IsConfig(text) && !n.p.joins() {
+		if draft.IsConfig(text) && !n.p.g.Joins() {
 			return n.p.imported(importedMsg{path: e.P.T("wizard.import.pasted"), data: []byte(text)}, e)
 		}
 		return n.takeText(text, e)
@@ -335,7 +335,7 @@ func (n *nodes) paste(text string, e *frame.Env) tea.Cmd {
 func (n *nodes) back(*frame.Env) bool {
 	n.cancel()
 	switch {
-	case n.mode == adding && len(n.p.draft.Machines) == 0:
+	case n.mode == adding && len(n.p.g.Draft.Machines) == 0:
 		return false
 	case n.mode == editing:
 		n.keepLogin()
@@ -350,7 +350,7 @@ func (n *nodes) back(*frame.Env) bool {
 	}
 	n.mode, n.bad, n.told, n.edit = looking, nil, nil, nil
 	n.field.Set("")
-	if len(n.p.draft.Machines) == 0 {
+	if len(n.p.g.Draft.Machines) == 0 {
 		n.mode = adding
 	}
 	return true
@@ -382,8 +382,8 @@ func (n *nodes) click(_, y int, _ *frame.Env) tea.Cmd {
 func (n *nodes) change(do func(d *config.Draft, i int)) tea.Cmd {
 	n.p.snapshot()
 	for _, i := range slices.Backward(n.chosen()) {
-		if !n.p.members[draft.MachineKey(n.p.draft.Machines[i])] {
-			do(&n.p.draft, i)
+		if !n.p.g.Members[draft.MachineKey(n.p.g.Draft.Machines[i])] {
+			do(&n.p.g.Draft, i)
 		}
 	}
 	told := n.giveEtcd()
@@ -394,9 +394,9 @@ func (n *nodes) change(do func(d *config.Draft, i int)) tea.Cmd {
 // giveEtcd gives etcd to the control planes when no machine has it any more, as deploy.yaml does, so that the table
 // shows where it will run.
 func (n *nodes) giveEtcd() tea.Cmd {
-	d := &n.p.draft
+	d := &n.p.g.Draft
 	masters := d.With(bundle.ControlPlane)
-	if n.p.joins() || len(masters) == 0 || len(d.With(bundle.Etcd)) > 0 {
+	if n.p.g.Joins() || len(masters) == 0 || len(d.With(bundle.Etcd)) > 0 {
 		return nil
 	}
 	for _, i := range masters {
@@ -422,7 +422,7 @@ func (n *nodes) role(r bundle.Role) tea.Cmd {
 	list := n.chosen()
 	all := len(list) > 0
 	for _, i := range list {
-		all = all && n.p.draft.Machines[i].Has(r)
+		all = all && n.p.g.Draft.Machines[i].Has(r)
 	}
 	return n.change(func(d *config.Draft, i int) { // of several, all get what not all have
 		if d.Machines[i].Has(r) == all {
@@ -437,7 +437,7 @@ func (n *nodes) remove() tea.Cmd {
 		d.Machines = slices.Delete(d.Machines, i, i+1)
 	})
 	n.marked = map[string]bool{}
-	if len(n.p.draft.Machines) == 0 {
+	if len(n.p.g.Draft.Machines) == 0 {
 		n.mode = adding
 	}
 	return c
@@ -446,14 +446,15 @@ func (n *nodes) remove() tea.Cmd {
 func (n *nodes) mark(all bool) tea.Cmd {
 	if all {
 		list := n.shown()
-		on := slices.ContainsFunc(list, func(i int) bool { return !n.marked[draft.MachineKey(n.p.draft.Machines[i])] })
+		unmarked := func(i int) bool { return !n.marked[draft.MachineKey(n.p.g.Draft.Machines[i])] }
+		on := slices.ContainsFunc(list, unmarked)
 		for _, i := range list {
-			n.marked[draft.MachineKey(n.p.draft.Machines[i])] = on
+			n.marked[draft.MachineKey(n.p.g.Draft.Machines[i])] = on
 		}
 		return nil
 	}
 	if i := n.now(); i >= 0 {
-		key := draft.MachineKey(n.p.draft.Machines[i])
+		key := draft.MachineKey(n.p.g.Draft.Machines[i])
 		n.marked[key] = !n.marked[key]
 		n.at++
 		n.now()

@@ -28,8 +28,8 @@ type resolvedMsg struct {
 // later takes the place of one that is waited for.
 func (n *nodes) read(text string, then func(machines.List) tea.Cmd) tea.Cmd {
 	l := machines.Read(text)
-	if n.p.joins() {
-		l = draft.OneLogin(n.p.draft, l)
+	if n.p.g.Joins() {
+		l = draft.OneLogin(n.p.g.Draft, l)
 	}
 	n.cancel()
 	names := l.Names()
@@ -62,8 +62,8 @@ func (n *nodes) resolved(l machines.List) tea.Cmd {
 
 // whole says whether all of a text can be taken as it is.
 func (n *nodes) whole(l machines.List) bool {
-	if n.p.joins() {
-		l = draft.OneLogin(n.p.draft, l)
+	if n.p.g.Joins() {
+		l = draft.OneLogin(n.p.g.Draft, l)
 	}
 	return len(l.Entries) > 0 && len(l.Rejected) == 0 && len(l.Names()) == 0
 }

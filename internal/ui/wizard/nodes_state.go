@@ -58,8 +58,8 @@ func (n *nodes) tally() tally {
 			wrong[i] = true
 		}
 	}
-	for i, m := range n.p.draft.Machines {
-		if n.p.members[draft.MachineKey(m)] {
+	for i, m := range n.p.g.Draft.Machines {
+		if n.p.g.Members[draft.MachineKey(m)] {
 			continue
 		}
 		l := n.p.probed[draft.MachineKey(m)]
@@ -96,7 +96,7 @@ func machineOf(key string) int {
 // standing implements stander: machines that fail or have errors, whether their settings are wrong or what was found on
 // them.
 func (n *nodes) standing() standing {
-	if len(n.p.draft.Machines) == 0 && n.p.steps[n.p.at] == step(n) {
+	if len(n.p.g.Draft.Machines) == 0 && n.p.steps[n.p.at] == step(n) {
 		return standing{open: true} // the list has only just begun
 	}
 	c := n.tally()
@@ -112,7 +112,7 @@ func (n *nodes) standing() standing {
 // summary counts.
 func (n *nodes) summary(e *frame.Env, w int) string {
 	t := e.Theme
-	d := n.p.draft
+	d := n.p.g.Draft
 	c := n.tally()
 	line := new(widget.Line).Add(t.Strong, e.P.T("wizard.nodes.count", "count", itoa(len(d.Machines))))
 	roles := new(widget.Line)

@@ -73,10 +73,10 @@ type columns struct {
 
 func (n *nodes) columns(e *frame.Env, w int) columns {
 	c := columns{name: 8, ip: 13, roles: 7, state: 0}
-	for _, m := range n.p.draft.Machines {
+	for _, m := range n.p.g.Draft.Machines {
 		c.name, c.ip = max(c.name, widget.Width(m.Name)), max(c.ip, widget.Width(address(m)))
 	}
-	if n.p.joins() {
+	if n.p.g.Joins() {
 		c.state = widget.Width(e.P.T("wizard.look.member")) + 2
 	}
 	for _, s := range []string{"none", "reaching", "login", "looking", "asking", "failed", "refused", "key-refused",
@@ -87,7 +87,7 @@ func (n *nodes) columns(e *frame.Env, w int) columns {
 	c.name, c.ip = min(c.name, max(12, w/5)), min(c.ip, 22)
 	if c.words = w >= 118; c.words {
 		c.roles = 12
-		for _, m := range n.p.draft.Machines {
+		for _, m := range n.p.g.Draft.Machines {
 			c.roles = max(c.roles, widget.Width(roleWords(e, m)))
 		}
 		c.roles = min(c.roles, 44)
@@ -145,7 +145,7 @@ func (n *nodes) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		out, n.rows = append(out, line), append(n.rows, i)
 	}
 	switch {
-	case len(n.p.draft.Machines) == 0:
+	case len(n.p.g.Draft.Machines) == 0:
 		out = n.ways(e, w, h-len(foot))
 	case len(list) == 0:
 		out = append(out, "  "+t.Dim.Render(e.P.T("wizard.nodes.filtered", "filter", n.filter)))
@@ -175,7 +175,7 @@ func (n *nodes) ways(e *frame.Env, w, h int) []string {
 		{"web-1 192.168.0.20 worker", t.Text, "wizard.nodes.way.named"},
 		{e.P.T("wizard.nodes.way.paste"), t.Key, "wizard.nodes.way.paste.is"},
 		{"Ctrl+V", t.Key, "wizard.nodes.way.block"}}
-	if n.p.svc.Read != nil && !n.p.joins() {
+	if n.p.svc.Read != nil && !n.p.g.Joins() {
 		list = append(list, way{"Ctrl+O", t.Key, "wizard.nodes.way.file"})
 	}
 	if h < len(out)+len(list)+2 {
@@ -208,7 +208,7 @@ func (n *nodes) header(e *frame.Env, c columns, w int) string {
 
 func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 	t, g := e.Theme, e.Theme.Glyphs
-	m := n.p.draft.Machines[i]
+	m := n.p.g.Draft.Machines[i]
 	look := n.p.probed[draft.MachineKey(m)]
 	wrong := n.wrongAt(i)
 	mark := " "
@@ -238,7 +238,7 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 	}
 	count, _ := wrong.Count()
 	glyph, st, word := stage(e, look, count)
-	if n.p.members[draft.MachineKey(m)] {
+	if n.p.g.Members[draft.MachineKey(m)] {
 		glyph, st, word = g.OK, t.Idle, e.P.T("wizard.look.member")
 	}
 	l.Space(2).Add(st, glyph).Space(1).Add(st, widget.Fit(word, c.state-2, g.Cut)).Space(2)
@@ -266,10 +266,10 @@ func (n *nodes) foot(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 			c.Y += 2
 		}
 		return append([]string{"", e.Theme.Strong.Render(e.P.T("wizard.nodes.edit", "name",
-			n.p.draft.Machines[i].Name))}, body...), c
+			n.p.g.Draft.Machines[i].Name))}, body...), c
 	}
 	out := []string{""}
-	if len(n.p.draft.Machines) > 0 {
+	if len(n.p.g.Draft.Machines) > 0 {
 		out = append(out, n.summary(e, w))
 	}
 	rest, cursor := n.input(e, w, h)
@@ -296,7 +296,7 @@ func some(e *frame.Env, lines []string, w, most int) []string {
 func (n *nodes) said(e *frame.Env, w, h int) []string {
 	var said []string
 	for _, p := range n.p.problemsOf(n) {
-		if !strings.HasPrefix(p.Key, "machines[") && len(n.p.draft.Machines) > 0 {
+		if !strings.HasPrefix(p.Key, "machines[") && len(n.p.g.Draft.Machines) > 0 {
 			// without machines it is plain what is missing
 			text, next := words(e, p)
 			said = append(said, complaint(e, p.Severity, text, next, w)...)
@@ -310,7 +310,7 @@ func (n *nodes) said(e *frame.Env, w, h int) []string {
 				map[bool]string{true: "Ctrl+F", false: "f"}[n.mode == adding]), "", w)...)
 	}
 	if i >= 0 && (n.mode == looking || n.mode == filtering) {
-		said = append(said, n.about(e, i, w, h >= asideHigh && h >= 18+len(n.p.draft.Machines))...)
+		said = append(said, n.about(e, i, w, h >= asideHigh && h >= 18+len(n.p.g.Draft.Machines))...)
 	}
 	return said
 }
@@ -331,7 +331,7 @@ func (n *nodes) input(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		label := e.P.T("wizard.nodes.line") + " "
 		s, x := n.line.Shown(w - widget.Width(label) - 3)
 		line := t.Strong.Render(label) + t.Chosen.Render(g.Prompt) + " "
-		if n.line.Value() == "" && len(n.p.draft.Machines) > 0 {
+		if n.line.Value() == "" && len(n.p.g.Draft.Machines) > 0 {
 			line += t.Faint.Render(widget.Cut(stands(e, e.P.T("wizard.nodes.line.example")), w-widget.Width(label)-3,
 				g.Cut))
 		} else {
@@ -393,7 +393,7 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 
 // probeOf returns what is known of the machine; nil if nothing is known.
 func (n *nodes) probeOf(i int) *draft.Probe {
-	return n.p.probed[draft.MachineKey(n.p.draft.Machines[i])]
+	return n.p.probed[draft.MachineKey(n.p.g.Draft.Machines[i])]
 }
 
 // countKeys returns the number of keys to confirm; the key of a bastion counts once for all machines behind it.
@@ -446,7 +446,7 @@ func (n *nodes) about(e *frame.Env, i, w int, elsewhere bool) []string {
 	slices.SortStableFunc(list, func(a, b said) int { return strings.Compare(string(a.sev), string(b.sev)) })
 	var out []string
 	if f := facts(e, l, 1<<20); f != "" && !elsewhere && widget.Width(f) > w-n.factsFrom(e, w) {
-		for _, line := range wrapped(n.p.draft.Machines[i].Name+": "+f, w) {
+		for _, line := range wrapped(n.p.g.Draft.Machines[i].Name+": "+f, w) {
 			out = append(out, e.Theme.Dim.Render(line))
 		}
 	}

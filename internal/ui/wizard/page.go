@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -51,12 +52,9 @@ type Page struct {
 	at    int
 	been  map[string]bool // steps that the person has seen
 
-	draft    config.Draft
-	history  draft.History
-	file     string // where the deploy.yaml goes; "" is the usual place
+	g        *guide.Session
 	problems config.Problems
-	cluster  *config.Cluster // what the draft makes; nil when it has errors
-	checks   int             // counts changes, so that only the last one is judged
+	checks   int // counts changes, so that only the last one is checked
 
 	probed   map[string]*draft.Probe // by address and port
 	login    string                  // with which login they were made
@@ -66,14 +64,9 @@ type Page struct {
 	built    []string // of them: built just now
 	shrinks  bool     // the last key took something away from what stands in a field
 
-	textOf  config.Draft // whose text is what drafted gives
-	text    string
-	stored  draft.Saved  // as it was kept last
-	ownKeys []string     // private keys of the user's own
-	keyOf   string       // the private key's file that was read last
-	keyBad  *event.Fault // what is wrong with it
-
-	members map[string]bool // by address and port: machines of the cluster that others join; nil for a new cluster
+	stored draft.Saved  // as it was kept last
+	keyOf  string       // the private key's file that was read last
+	keyBad *event.Fault // what is wrong with it
 
 	rail []railSpot
 	body struct{ x, y, w int } // where the step was drawn
@@ -100,16 +93,15 @@ type (
 
 // New makes a wizard with an empty draft. ctx ends what it has begun.
 func New(ctx context.Context, svc Services) *Page {
-	p := &Page{svc: svc, been: map[string]bool{}, probed: map[string]*draft.Probe{}}
+	p := &Page{svc: svc, g: guide.New(), been: map[string]bool{}, probed: map[string]*draft.Probe{}}
+	p.g.Usual = svc.File
 	p.ctx, p.stop = context.WithCancel(ctx)
 	if p.svc.After == nil {
 		p.svc.After = func(d time.Duration, m tea.Msg) tea.Cmd {
 			return tea.Tick(d, func(time.Time) tea.Msg { return m })
 		}
 	}
-	p.draft = config.Draft{}.Clone()
-	p.history.Keep(p.draft)
-	p.steps = []step{newCluster(p), newLogin(p), newNodes(p), newNetworks(p), newRuntime(p)}
+	p.steps = []step{newCluster(p), newForm(p, "login"), newNodes(p), newForm(p, "networks"), newForm(p, "runtime")}
 	if svc.Bundles != nil {
 		p.steps = append(p.steps, newBundles(p))
 	}
@@ -125,15 +117,9 @@ func New(ctx context.Context, svc Services) *Page {
 // NewAdd makes a wizard that lets machines join the cluster of a deploy.yaml.
 func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Page {
 	p := New(ctx, svc)
-	p.Open(d, file)
-	p.members = map[string]bool{}
-	for _, m := range d.Machines {
-		p.members[draft.MachineKey(m)] = true
-	}
 	p.steps = nil
-	if d.Value("eggo.password-from") == "prompt" {
-		p.steps = append(p.steps, &form{p: p, name: "login", items: []*item{p.setting("password")}})
-		p.draft.Set("eggo.password-from", "") // written again by itself, as the password is not kept
+	if p.g.Join(d, file) {
+		p.steps = append(p.steps, &form{p: p, name: "login", items: items(p.g.Field("password"))})
 	}
 	p.steps = append(p.steps, newNodes(p))
 	if svc.Preflight != nil {
@@ -144,36 +130,9 @@ func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Pag
 	return p
 }
 
-// drafted is all that preflight and the plan depend on. It is asked for many times while a screen is drawn, and takes
-// longer to write than drafts take to compare.
-func (p *Page) drafted() string {
-	if p.text == "" || !p.textOf.Equal(p.draft) {
-		p.textOf, p.text = p.draft.Clone(), string(p.draft.YAML())+draft.LoginText(p.draft)
-	}
-	return p.text
-}
-
-// joins says whether machines join a cluster that is there.
-func (p *Page) joins() bool { return p.members != nil }
-
-// fresh are the machines that join, or all of a new cluster.
-func (p *Page) fresh() []config.Machine { return p.joining(p.draft.Machines) }
-
-// joining are those of the machines that are not in the cluster.
-func (p *Page) joining(list []config.Machine) []config.Machine {
-	var out []config.Machine
-	for _, m := range list {
-		if !p.members[draft.MachineKey(m)] {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // Open has the wizard begin with a draft, as one that was read from a file.
 func (p *Page) Open(d config.Draft, file string) {
-	p.draft, p.file = d.Clone(), file
-	p.history.Keep(p.draft)
+	p.g.Open(d, file)
 	p.stored = p.saved()
 }
 
@@ -181,7 +140,7 @@ func (p *Page) Open(d config.Draft, file string) {
 func (p *Page) Init(e *frame.Env) tea.Cmd {
 	p.been[p.steps[0].id()] = true
 	cmds := []tea.Cmd{p.steps[p.at].enter(e), p.validate()}
-	if p.svc.Load != nil && (p.file == "" || p.joins()) {
+	if p.svc.Load != nil && (p.g.File == "" || p.g.Joins()) {
 		cmds = append(cmds, func() tea.Msg {
 			s, ok := p.svc.Load()
 			return loadedMsg{s, ok}
@@ -203,14 +162,14 @@ func (p *Page) Close() {
 
 // Title implements frame.Page.
 func (p *Page) Title(e *frame.Env) string {
-	if p.joins() {
+	if p.g.Joins() {
 		return e.P.T("wizard.add.title")
 	}
 	return e.P.T("wizard.title")
 }
 
 // Aside implements frame.Asider.
-func (p *Page) Aside(*frame.Env) string { return p.draft.Get("cluster-id") }
+func (p *Page) Aside(*frame.Env) string { return p.g.Draft.Get("cluster-id") }
 
 // Update implements frame.Page.
 func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
@@ -227,7 +186,7 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 		if m.n != p.checks {
 			return nil
 		}
-		d := p.draft.Clone()
+		d := p.g.Draft.Clone()
 		cmds := []tea.Cmd{p.lookAtKey(), func() tea.Msg {
 			c, problems := d.Check("deploy.yaml")
 			return validatedMsg{m.n, c, problems}
@@ -237,16 +196,16 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 		}
 		return tea.Batch(cmds...)
 	case ownKeysMsg:
-		p.ownKeys = m.files
+		p.g.OwnKeys = m.files
 	case keyFileMsg:
-		if m.file == p.draft.Value(keyPath) {
+		if m.file == p.g.Draft.Value(keyPath) {
 			p.keyOf, p.keyBad = m.file, m.fault
 			return p.validate()
 		}
 	case validatedMsg:
 		if m.n == p.checks {
-			p.cluster, p.problems = m.cluster, placed(m.problems)
-			if f := p.keyBad; f != nil && p.keyOf == p.draft.Value(keyPath) {
+			p.g.Cluster, p.problems = m.cluster, placed(m.problems)
+			if f := p.keyBad; f != nil && p.keyOf == p.g.Draft.Value(keyPath) {
 				p.problems = append(p.problems, config.Problem{Key: keyPath, Code: f.Code, Severity: event.Error,
 					Args: map[string]string{"file": f.Args["file"], "cause": f.Cause}})
 			}
@@ -460,7 +419,7 @@ func (p *Page) problemsOf(s step) config.Problems {
 		if x.Code == "config.bundle-missing" {
 			owner = slices.IndexFunc(p.steps, func(s step) bool { return s.id() == "bundle" })
 		}
-		if x.Code == "config.no-masters" && len(p.draft.With(bundle.ControlPlane)) > 0 {
+		if x.Code == "config.no-masters" && len(p.g.Draft.With(bundle.ControlPlane)) > 0 {
 			continue // it is told of the machine that is wrong
 		}
 		if owner >= 0 && p.steps[owner] == s {

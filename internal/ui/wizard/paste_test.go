@@ -22,7 +22,7 @@ func TestAPastedListIsAList(t *testing.T) {
 				uitest.Type(t, a, half)
 				uitest.Drive(t, a, tea.PasteMsg{Content: strings.TrimPrefix(strings.Join([]string{"192.168.0.15 master",
 					"192.168.0.16", "w3 192.168.0.17"}, end), half) + last})
-				if got := fmt.Sprint(len(p.draft.Machines), p.draft.Machines); len(p.draft.Machines) != 3 {
+				if got := fmt.Sprint(len(p.g.Draft.Machines), p.g.Draft.Machines); len(p.g.Draft.Machines) != 3 {
 					t.Errorf("%q, after %q: %s\n%s", end, half, got, uitest.Screen(a))
 				}
 			}
@@ -40,9 +40,9 @@ func TestPastedLinesStandInFields(t *testing.T) {
 			t.Errorf("%q in a block: %q", end, got)
 		}
 		a, p, _ = open(t, i18n.English, false, 100, 30)
-		before := p.draft.Value("cluster-id")
+		before := p.g.Draft.Value("cluster-id")
 		uitest.Drive(t, a, tea.PasteMsg{Content: "-a" + end + "b" + end})
-		if got := p.draft.Value("cluster-id"); got != before+"-a b" {
+		if got := p.g.Draft.Value("cluster-id"); got != before+"-a b" {
 			t.Errorf("%q in a field: %q", end, got)
 		}
 	}

@@ -22,10 +22,10 @@ const (
 // previewLines returns the picture of the cluster and what is known of it.
 func (r *review) previewLines(e *frame.Env, w int) []string {
 	p := r.p
-	in := installpreview.Input{Draft: p.draft, Cluster: p.cluster, Plan: r.plan, Past: r.past,
-		Planned: r.planOf == p.drafted() && !r.busy && r.fault == nil}
-	if p.joins() {
-		in.Member = func(m config.Machine) bool { return p.members[draft.MachineKey(m)] }
+	in := installpreview.Input{Draft: p.g.Draft, Cluster: p.g.Cluster, Plan: r.plan, Past: r.past,
+		Planned: r.planOf == p.g.Fingerprint() && !r.busy && r.fault == nil}
+	if p.g.Joins() {
+		in.Member = func(m config.Machine) bool { return p.g.Members[draft.MachineKey(m)] }
 	}
 	for _, x := range p.bundles {
 		if x.Manifest != nil && p.chosen(x.Path) {
@@ -33,7 +33,7 @@ func (r *review) previewLines(e *frame.Env, w int) []string {
 		}
 	}
 	s := installpreview.Of(in, e.P)
-	out := append(drawn(e, s, p.joins(), w), "")
+	out := append(drawn(e, s, p.g.Joins(), w), "")
 	wide := 0
 	for _, x := range s.Rows {
 		wide = max(wide, widget.Width(x.Label))

@@ -17,7 +17,7 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 	if p.svc.Probe == nil {
 		return nil
 	}
-	if login := draft.LoginText(p.draft); login != p.login {
+	if login := draft.LoginText(p.g.Draft); login != p.login {
 		if p.probes != nil {
 			p.probes()
 		}
@@ -37,11 +37,11 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 	}
 	ctx = p.probeCtx
 	var cmds []tea.Cmd
-	d := p.draft.Clone()
+	d := p.g.Draft.Clone()
 	for _, m := range d.Machines {
 		key := draft.MachineKey(m)
 		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.probed[key] != nil || m.IP == "" ||
-			p.members[draft.MachineKey(m)] {
+			p.g.Members[draft.MachineKey(m)] {
 			continue
 		}
 		p.probed[key] = &draft.Probe{Machine: m, Stage: draft.Reaching}
@@ -62,11 +62,11 @@ func (p *Page) looked(l draft.Probe) {
 	if l.Stage != draft.Seen {
 		return
 	}
-	for i := range p.draft.Machines {
-		if m := &p.draft.Machines[i]; draft.MachineKey(*m) == key && m.Arch == "" && l.Arch == "arm64" {
+	for i := range p.g.Draft.Machines {
+		if m := &p.g.Draft.Machines[i]; draft.MachineKey(*m) == key && m.Arch == "" && l.Arch == "arm64" {
 			p.snapshot()
 			m.Arch = "arm64"
-			p.history.Keep(p.draft) // undo does not take back what a machine is
+			p.g.History.Keep(p.g.Draft) // undo does not take back what a machine is
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (p *Page) looked(l draft.Probe) {
 // asking are the machines whose host key nobody has seen.
 func (n *nodes) asking() []*draft.Probe {
 	var out []*draft.Probe
-	for _, m := range n.p.draft.Machines {
+	for _, m := range n.p.g.Draft.Machines {
 		if l := n.p.probed[draft.MachineKey(m)]; l != nil && l.Stage == draft.Asking && l.Key != nil {
 			out = append(out, l)
 		}

@@ -193,7 +193,7 @@ func (p *Page) step(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	head := []string{t.Title.Render(e.P.T("wizard.head." + s.id()))}
 	if h > 14 && (s.id() != "review" || h > 20) { // there the preview needs the lines
 		about := e.P.T("wizard.about." + s.id())
-		if p.joins() && s.id() == "nodes" {
+		if p.g.Joins() && s.id() == "nodes" {
 			about = e.P.T("wizard.add.about")
 		}
 		if t.NoGrey && s.id() == "cluster" {

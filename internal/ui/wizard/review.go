@@ -75,7 +75,7 @@ func (r *review) enter(*frame.Env) tea.Cmd {
 	r.written, r.view, r.top, r.found = "", 0, 0, -1
 	cmds := []tea.Cmd{p.changed()}
 	if p.svc.Read != nil {
-		path := p.target()
+		path := p.g.Target()
 		cmds = append(cmds, func() tea.Msg {
 			data, err := p.svc.Read(path)
 			return diskMsg{path, data, err}
@@ -90,15 +90,15 @@ func (r *review) enter(*frame.Env) tea.Cmd {
 // makePlan asks what would be done, once for what the draft is now.
 func (r *review) makePlan() tea.Cmd {
 	p := r.p
-	of := p.drafted()
+	of := p.g.Fingerprint()
 	if p.svc.Plan == nil || of == r.planOf && r.fault == nil || r.busy {
 		return nil
 	}
-	if _, problems := p.draft.Check("deploy.yaml"); problems.HasErrors() {
+	if _, problems := p.g.Draft.Check("deploy.yaml"); problems.HasErrors() {
 		return nil
 	}
 	r.plan, r.planOf, r.busy, r.fault = nil, of, true, nil
-	d, file := p.draft.Clone(), p.target()
+	d, file := p.g.Draft.Clone(), p.g.Target()
 	return func() tea.Msg {
 		list, err := p.svc.Plan(p.ctx, d, file)
 		return plannedMsg{of, list, err}
@@ -131,7 +131,7 @@ func (r *review) update(m tea.Msg, e *frame.Env) tea.Cmd {
 		r.p.stored = r.p.saved() // it is the file now
 		r.disk, r.diskIn, r.read = r.text(e.P), e.P.Lang(), true
 		if m.run && r.p.svc.Run != nil {
-			return frame.Send(frame.Replace{Page: r.p.svc.Run(m.path, r.p.draft.Clone())})
+			return frame.Send(frame.Replace{Page: r.p.svc.Run(m.path, r.p.g.Draft.Clone())})
 		}
 		return frame.Send(frame.Note{Text: e.P.T("wizard.written", "file", m.path)})
 	}
@@ -203,7 +203,7 @@ type writeMsg struct{ run bool }
 // write puts the file in its place, with comments in the language of the screen.
 func (r *review) write(run bool, words *i18n.Printer) tea.Cmd {
 	p := r.p
-	path, d := p.target(), p.draft.Clone()
+	path, d := p.g.Target(), p.g.Draft.Clone()
 	return func() tea.Msg {
 		err := p.svc.Write(path, d, words)
 		if err == nil && p.svc.Forget != nil {
@@ -245,9 +245,9 @@ func (r *review) ask(run bool) tea.Cmd {
 	}
 	doubts := r.doubts()
 	choice := min(1, len(doubts))
-	if p.joins() {
-		return frame.Send(frame.Ask{Title: event.M("wizard.join.title", "count", itoa(len(p.fresh())), "cluster",
-			p.draft.Get("cluster-id")), Lines: append([]event.Msg{event.M("wizard.join.about")}, doubts...),
+	if p.g.Joins() {
+		return frame.Send(frame.Ask{Title: event.M("wizard.join.title", "count", itoa(len(p.g.Fresh())), "cluster",
+			p.g.Draft.Get("cluster-id")), Lines: append([]event.Msg{event.M("wizard.join.about")}, doubts...),
 			Choices: []frame.Choice{
 				{Key: "y", Word: "wizard.join.yes", Do: func() tea.Cmd { return frame.Send(writeMsg{true}) }},
 				{Key: "n", Word: "wizard.run.no"},
@@ -257,9 +257,9 @@ func (r *review) ask(run bool) tea.Cmd {
 		return nil
 	}
 	if run {
-		lines := append([]event.Msg{event.M("wizard.run.about", "count", itoa(len(p.draft.Machines)), "file",
-			p.target())}, doubts...)
-		return frame.Send(frame.Ask{Title: event.M("wizard.run.title", "cluster", p.draft.Get("cluster-id")),
+		lines := append([]event.Msg{event.M("wizard.run.about", "count", itoa(len(p.g.Draft.Machines)), "file",
+			p.g.Target())}, doubts...)
+		return frame.Send(frame.Ask{Title: event.M("wizard.run.title", "cluster", p.g.Draft.Get("cluster-id")),
 			Lines: lines, Choices: []frame.Choice{
 				{Key: "y", Word: "wizard.run.yes", Do: func() tea.Cmd { return frame.Send(writeMsg{true}) }},
 				{Key: "n", Word: "wizard.run.no"},
@@ -288,18 +288,18 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 			Do: func() tea.Cmd {
 				return r.p.toProblem(e)
 			}})
-	case r.p.joins() && len(r.p.fresh()) > 0:
+	case r.p.g.Joins() && len(r.p.g.Fresh()) > 0:
 		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.join",
 			Do: func() tea.Cmd {
 				return r.ask(true)
 			}, Now: true})
-	case r.p.svc.Run != nil && !r.p.joins():
+	case r.p.svc.Run != nil && !r.p.g.Joins():
 		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.install",
 			Do: func() tea.Cmd {
 				return r.ask(true)
 			}, Now: true})
 	}
-	if r.p.svc.Write != nil && !r.p.joins() && !r.p.problems.HasErrors() {
+	if r.p.svc.Write != nil && !r.p.g.Joins() && !r.p.problems.HasErrors() {
 		list = append(list, frame.Binding{Keys: []string{"w"}, Word: "wizard.key.write", Do: func() tea.Cmd {
 			return r.ask(false)
 		}})
@@ -339,7 +339,7 @@ func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 			tabs.Space(1).Add(t.Dim, word).Space(3)
 		}
 	}
-	right := event.Clean(r.p.target())
+	right := event.Clean(r.p.g.Target())
 	if room := w - tabs.Width() - 2; widget.Width(right) <= room {
 		tabs.To(w-widget.Width(right)).Add(t.Dim, right)
 	}
@@ -399,8 +399,8 @@ func (r *review) verdict(e *frame.Env, w, h int) []string {
 
 // singlePoint warns about a new cluster whose endpoint is one of several control planes, also before preflight does.
 func (r *review) singlePoint(e *frame.Env, w int) []string {
-	c := r.p.cluster
-	if c == nil || r.p.joins() {
+	c := r.p.g.Cluster
+	if c == nil || r.p.g.Joins() {
 		return nil
 	}
 	n, ok := c.SinglePoint()

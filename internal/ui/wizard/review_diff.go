@@ -11,7 +11,7 @@ import (
 // onDisk is what is there in the language of the screen. It is not read again for every frame.
 func (r *review) onDisk(p *i18n.Printer) []byte {
 	if r.diskIn != p.Lang() {
-		r.disk, r.diskIn = draft.NormalizeForDiff(r.disk, r.p.target(), r.p.joins(), p), p.Lang()
+		r.disk, r.diskIn = draft.NormalizeForDiff(r.disk, r.p.g.Target(), r.p.g.Joins(), p), p.Lang()
 	}
 	return r.disk
 }
@@ -27,7 +27,7 @@ func (r *review) diff(e *frame.Env, w int) []string {
 		text, next := e.P.Fault(r.diskErr)
 		return complaint(e, event.Error, event.Clean(text), event.Clean(next), w)
 	case disk == nil:
-		return wrapped(e.P.T("wizard.diff.new", "file", r.p.target()), w)
+		return wrapped(e.P.T("wizard.diff.new", "file", r.p.g.Target()), w)
 	case string(disk) == string(text):
 		return []string{t.Good.Render(g.OK + " " + e.P.T("wizard.diff.same"))}
 	}

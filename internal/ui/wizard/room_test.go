@@ -23,7 +23,7 @@ func TestWhatIsWrongTakesTheRowsThatAreFree(t *testing.T) {
 			list = append(list, event.Finding{Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, code,
 				nil, "cluster", "old", "ip", "10.1.0.20", "has", "192.0.2.1, 192.0.2.2").On("node-1")})
 		}
-		m := p.draft.Machines[0]
+		m := p.g.Draft.Machines[0]
 		uitest.Drive(t, a, draft.Probe{Machine: m, Stage: draft.Seen, Findings: list})
 		screen := uitest.Screen(a)
 		if got := strings.Contains(screen, "(NAT) are not supported."); got != whole {

@@ -24,8 +24,8 @@ func TestAHalfTypedMachineIsNotLost(t *testing.T) {
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "10.0.0.1")
 	uitest.Keys(t, a, "ctrl+n")
-	if len(p.draft.Machines) != 1 || p.draft.Machines[0].IP != "10.0.0.1" {
-		t.Fatalf("%v", p.draft.Machines)
+	if len(p.g.Draft.Machines) != 1 || p.g.Draft.Machines[0].IP != "10.0.0.1" {
+		t.Fatalf("%v", p.g.Draft.Machines)
 	}
 	uitest.Keys(t, a, "ctrl+p")
 	uitest.Has(t, a, "node-1", "10.0.0.1", "ready")
@@ -36,8 +36,8 @@ func TestAHalfTypedMachineIsNotLost(t *testing.T) {
 	uitest.Keys(t, a, "esc", "a")
 	uitest.Type(t, a, "4]")
 	uitest.Keys(t, a, "enter")
-	if len(p.draft.Machines) != 4 {
-		t.Fatalf("%v", p.draft.Machines)
+	if len(p.g.Draft.Machines) != 4 {
+		t.Fatalf("%v", p.g.Draft.Machines)
 	}
 	uitest.Keys(t, a, "ctrl+v")
 	uitest.Drive(t, a, tea.PasteMsg{Content: "db-1 10.0.0.9 etcd\nwhat is this\n"})
@@ -72,7 +72,7 @@ func TestKeysWhereLettersAreTyped(t *testing.T) {
 		"Ctrl+L  redraw", "previous word, next word")
 	uitest.Lacks(t, a, "  u  undo", "  M  toggle", "F1")
 	uitest.Keys(t, a, "esc")
-	if got := p.draft.Get("cluster-id"); got != "prod" {
+	if got := p.g.Draft.Get("cluster-id"); got != "prod" {
 		t.Error(got)
 	}
 	uitest.Keys(t, a, "ctrl+x")
@@ -169,8 +169,8 @@ func TestTheTableShowsWhatTheFileMeans(t *testing.T) {
 	uitest.Type(t, a, "127.0.0.[2-3]")
 	uitest.Keys(t, a, "enter", "enter", "g", "w", "e")
 	uitest.Has(t, a, "etcd runs on the control planes", "E 1 etcd")
-	if !p.draft.Machines[0].Has(bundle.Etcd) {
-		t.Error(p.draft.Machines)
+	if !p.g.Draft.Machines[0].Has(bundle.Etcd) {
+		t.Error(p.g.Draft.Machines)
 	}
 	uitest.Keys(t, a, "l")
 	if n := strings.Count(uitest.Screen(a), "127.0.0.2 is an address that other machines cannot reach"); n != 1 {

@@ -252,11 +252,11 @@ func TestWhatIsWrongIsSaidWhereItIsTyped(t *testing.T) {
 		"192.168.0.22:2222"})
 	uitest.Drive(t, a, tea.PasteMsg{Content: "m1,192.168.0.21,master\nw1 192.168.0.22 worker etcd\n192.168.0.12\n"})
 	uitest.Has(t, a, "m1", "w1", "unreachable")
-	if n := len(p.draft.Machines); n != 4 { // one of them has the address of another, and another port
-		t.Fatalf("%d machines: %v", n, p.draft.Machines)
+	if n := len(p.g.Draft.Machines); n != 4 { // one of them has the address of another, and another port
+		t.Fatalf("%d machines: %v", n, p.g.Draft.Machines)
 	}
 	uitest.Keys(t, a, "g", "e", "u", "w")
-	if m := p.draft.Machines[0]; !m.Has(bundle.Etcd) || !m.Has(bundle.Worker) || !m.Has(bundle.ControlPlane) {
+	if m := p.g.Draft.Machines[0]; !m.Has(bundle.Etcd) || !m.Has(bundle.Worker) || !m.Has(bundle.ControlPlane) {
 		t.Errorf("%v", m.Roles)
 	}
 	uitest.Keys(t, a, "ctrl+n")
@@ -290,7 +290,7 @@ func TestADraftIsOfferedAgain(t *testing.T) {
 	uitest.Has(t, b, "Unfinished draft", "1 machine)")
 	uitest.Keys(t, b, "c")
 	uitest.Has(t, b, "Pod CIDR")
-	if len(p.draft.Machines) != 1 {
+	if len(p.g.Draft.Machines) != 1 {
 		t.Error("the machines are lost")
 	}
 }
@@ -324,8 +324,8 @@ func TestAFindingIsFixed(t *testing.T) {
 	uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
 	uitest.Has(t, a, "1 error blocks the installation", "use detected architecture")
 	uitest.Keys(t, a, "enter")
-	if p.draft.Machines[1].Arch != "arm64" {
-		t.Error(p.draft.Machines)
+	if p.g.Draft.Machines[1].Arch != "arm64" {
+		t.Error(p.g.Draft.Machines)
 	}
 	uitest.Has(t, a, "1 invalid setting") // it needs a bundle of its own now
 	uitest.Keys(t, a, "enter")
@@ -351,7 +351,7 @@ func TestMachinesJoin(t *testing.T) {
 	uitest.Type(t, a, "10.0.0.[20-21]")
 	uitest.Keys(t, a, "enter", "enter", "g", "w", "d", "e", "enter")
 	uitest.Drive(t, a, tea.PasteMsg{Content: "10.0.0.1 worker"})
-	if m := p.draft.Machines; len(m) != 3 || len(m[0].Roles) != 2 || !m[1].Has(bundle.Worker) ||
+	if m := p.g.Draft.Machines; len(m) != 3 || len(m[0].Roles) != 2 || !m[1].Has(bundle.Worker) ||
 		m[1].Has(bundle.ControlPlane) {
 		t.Fatalf("%v", m)
 	}
@@ -388,14 +388,8 @@ func TestEveryKeyCanBeReached(t *testing.T) {
 	uitest.Type(t, a, "--v: \"2\"}")
 	uitest.Lacks(t, a, "✘")
 	uitest.Keys(t, a, "ctrl+s")
-	if c, problems := p.draft.Check("x"); c == nil || len(c.ExtraArgs) != 1 {
-		t.Errorf("%v\n%s", problems, p.draft.YAML())
-	}
-	e := i18n.NewPrinter(i18n.Chinese)
-	for _, s := range config.Settings() {
-		if hint(&frame.Env{P: e}, s.Key) == "" {
-			t.Errorf("nothing says what %s is", s.Key)
-		}
+	if c, problems := p.g.Draft.Check("x"); c == nil || len(c.ExtraArgs) != 1 {
+		t.Errorf("%v\n%s", problems, p.g.Draft.YAML())
 	}
 }
 
@@ -476,8 +470,8 @@ func TestGoldensOfFirstContact(t *testing.T) {
 // typedIn is all that was typed into the wizard: the draft, where it goes, and what stands in fields that were not
 // taken yet.
 func typedIn(p *Page) string {
-	text := string(p.draft.YAML()) + "\x00" + p.draft.Value("password") + p.draft.Value("eggo.sudo-password") +
-		"\x00" + p.file
+	text := string(p.g.Draft.YAML()) + "\x00" + p.g.Draft.Value("password") + p.g.Draft.Value("eggo.sudo-password") +
+		"\x00" + p.g.File
 	for _, s := range p.steps {
 		if h, is := s.(holder); is {
 			held := h.held()
@@ -500,7 +494,7 @@ func machinesOf(p *Page) *nodes {
 
 // machinesAdded says whether what is different is only that the line which was typed is a machine now.
 func machinesAdded(before config.Draft, p *Page) bool {
-	now := p.draft.Clone()
+	now := p.g.Draft.Clone()
 	if len(now.Machines) < len(before.Machines) {
 		return false
 	}
@@ -540,7 +534,7 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 	wide, high := 80, 24
 	same := func(what string, do func()) { // nothing that was typed is another
 		t.Helper()
-		before, draft := typedIn(p), p.draft.Clone()
+		before, draft := typedIn(p), p.g.Draft.Clone()
 		line, block := machinesOf(p).line.Value(), machinesOf(p).area.Value()
 		do()
 		now := typedIn(p)
@@ -564,7 +558,7 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 			uitest.Drive(t, a, tea.PasteMsg{Content: text})
 			if l := machines.Read(text); among && n.whole(l) && n.line.Value() == "" && n.area.Value() == "" {
 				for _, m := range l.Entries { // each is in the table, whatever stood there before
-					if draft.Listed(p.draft, m.Machine) < 0 {
+					if draft.Listed(p.g.Draft, m.Machine) < 0 {
 						t.Fatalf("seed %d: %v was pasted and is nowhere", seed, m)
 					}
 				}
@@ -588,13 +582,13 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 				t.Fatalf("undone and done again is\n%q\nnot\n%q", typedIn(p), before)
 			}
 		default:
-			before := p.draft.Clone()
+			before := p.g.Draft.Clone()
 			key := keys[rnd.IntN(len(keys))]
 			uitest.Keys(t, a, key)
-			if !before.Equal(p.draft) { // nothing that was typed is gone for good
-				now := p.draft.Clone()
+			if !before.Equal(p.g.Draft) { // nothing that was typed is gone for good
+				now := p.g.Draft.Clone()
 				p.snapshot()
-				if p.history.Empty() {
+				if p.g.History.Empty() {
 					t.Fatalf("seed %d: no way back by %s from %v to %v", seed, key, before, now)
 				}
 			}
@@ -635,7 +629,7 @@ func TestALineThatIsTypedStays(t *testing.T) {
 	uitest.Keys(t, a, "esc", "a")
 	uitest.Has(t, a, "10.0.0.2")
 	uitest.Keys(t, a, "ctrl+n", "esc")
-	if m := p.draft.Machines; len(m) != 2 || m[1].IP != "10.0.0.2" {
+	if m := p.g.Draft.Machines; len(m) != 2 || m[1].IP != "10.0.0.2" {
 		t.Fatalf("%v", m)
 	}
 	uitest.Keys(t, a, "p")
