@@ -93,10 +93,6 @@ func (l *loader) checkNetworks() {
 			}
 		}
 	}
-	// The API server refuses ranges of more than 2^20 addresses.
-	if size := svc.Addr().BitLen() - svc.Bits(); size > 20 || size < 4 {
-		l.errAt(l.where("service.cidr"), "service.cidr", "config.service-size", "value", svc.String())
-	}
 	l.checkServiceAddrs()
 	l.checkPodCapacity()
 }

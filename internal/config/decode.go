@@ -345,6 +345,18 @@ func (l *loader) cidr(dst *netip.Prefix) reader {
 	}
 }
 
+// serviceCIDR reads the network of the services. The API server refuses ranges of more than 2^20 addresses.
+func (l *loader) serviceCIDR(v val) {
+	var p netip.Prefix
+	if l.cidr(&p)(v); !p.IsValid() {
+		return
+	}
+	if size := p.Addr().BitLen() - p.Bits(); size > 20 || size < 4 {
+		l.err(v, "config.service-size", "value", p.String())
+	}
+	l.c.ServiceCIDR = p
+}
+
 // scalars are the values of a list, as far as they are plain.
 func scalars(n *yaml.Node) []string {
 	var out []string

@@ -4,10 +4,8 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Machine of a draft, as it was typed.
@@ -150,53 +148,4 @@ func (d Draft) Cluster(file string) (*Cluster, Problems, error) {
 		return nil, problems, fileFault(file, "config.home", err)
 	}
 	return c, problems, nil
-}
-
-// CheckValue says what is wrong with the value of one setting by itself.
-func CheckValue(key, value string) (Problem, bool) {
-	if value == "" {
-		return Problem{}, false
-	}
-	return only(Draft{Values: map[string]string{key: value}, KeepSecrets: true}, key)
-}
-
-// CheckMachine says what is wrong with one field (name, ip, port, arch) of a machine by itself.
-func CheckMachine(field, value string) (Problem, bool) {
-	m := Machine{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}
-	switch field {
-	case "name":
-		m.Name = value
-	case "ip":
-		m.IP = value
-	case "port":
-		m.Port = value
-	case "arch":
-		m.Arch = value
-	}
-	return only(Draft{Machines: []Machine{m}}, machineKey(0)+"."+field)
-}
-
-// only is the first error of the draft at the key or below.
-func only(d Draft, key string) (Problem, bool) {
-	// A whole file around it, so that nothing but the value can be wrong.
-	if len(d.Machines) == 0 {
-		d.Machines = []Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}
-	}
-	_, problems := d.Check("")
-	for _, p := range problems {
-		if p.Severity == event.Error && (p.Key == key || strings.HasPrefix(p.Key, key+"[") ||
-			strings.HasPrefix(p.Key, key+".")) && !together(p.Code) {
-			return p, true
-		}
-	}
-	return Problem{}, false
-}
-
-// together are the rules that compare a value with others.
-func together(code string) bool {
-	return slices.Contains([]string{
-		"config.cidr-overlap", "config.cidr-node", "config.not-in-cidr", "config.gateway", "config.dns-taken",
-		"config.dns-vip", "config.pod-capacity", "config.family", "config.endpoint-cidr",
-		"config.bundle-missing", "config.two-secrets", "config.layouts-conflict", "config.no-masters", "config.missing",
-	}, code)
 }

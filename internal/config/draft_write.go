@@ -179,25 +179,15 @@ func (w *writer) setting(s Setting, value string) {
 // block writes YAML below its key. What is no YAML is a problem and not written, so that the rest of the draft can be
 // judged.
 func (w *writer) block(s Setting, value string) {
-	root, second, err := decodeYAML([]byte(value))
-	if err != nil && s.Key == "eggo.bastion" && !strings.ContainsAny(value, "\n[{") {
-		// It was typed as for ssh -J: the rule of bastions has better words for it than the parser.
-		root, err = &yaml.Node{Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: value}}}, nil
+	node, bad := s.block(value)
+	if bad != nil {
+		w.broken = append(w.broken, *bad)
 	}
-	if err != nil || second > 0 {
-		cause := "---"
-		if err != nil {
-			cause = err.Error()
-		}
-		w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: s.Key, Code: "config.syntax", Severity: event.Error,
-			Args: map[string]string{"key": s.Key, "cause": clip(cause)}})
-		return
-	}
-	if root == nil || len(root.Content) == 0 {
+	if node == nil {
 		return
 	}
 	indent, name := w.enter(s.Key)
-	if n := root.Content[0]; n.Kind == yaml.ScalarNode {
+	if n := node; n.Kind == yaml.ScalarNode {
 		w.line(indent+name+": "+s.written(n.Value), w.words(s.Key))
 		return
 	}

@@ -52,7 +52,7 @@ func addressKeys() []Key {
 			to: func(l *loader, _ any) any { return &l.caPath }},
 		{Path: "service", Kind: Map},
 		{Path: "service.cidr", Kind: Network, Default: "10.32.0.0/16", Wizard: Place{"networks", 2},
-			to: inCluster(func(c *Cluster) any { return &c.ServiceCIDR })},
+			read: by((*loader).serviceCIDR)},
 		{Path: "service.dnsaddr", Also: []string{"dns-address"}, Kind: Address, Example: "10.32.0.10",
 			Wizard: Place{"networks", 3},
 			to:     inCluster(func(c *Cluster) any { return &c.DNSAddr })},

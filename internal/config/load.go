@@ -39,14 +39,8 @@ func Load(data []byte, filename string) (*Cluster, Problems) {
 }
 
 func (t *table) load(data []byte, filename string) (*Cluster, Problems) {
-	l := &loader{
-		table: t, file: filename, lines: bytes.Count(data, []byte("\n")) + 1,
-		given: map[string]position{}, once: map[string]val{}, asked: map[string]listed{},
-		c: &Cluster{
-			OpenPorts: map[bundle.Role][]Port{}, Packages: map[bundle.Role][]Package{}, PluginArgs: map[string]string{},
-			Source: PackageSource{Bundles: map[string]string{}},
-		},
-	}
+	l := t.newLoader(filename)
+	l.lines = bytes.Count(data, []byte("\n")) + 1
 	l.fill("", nil)
 	if root := l.parse(data); root != nil && l.kind(val{node: root}, yaml.MappingNode) {
 		l.object(val{node: root}, "", nil)
@@ -70,6 +64,17 @@ func (t *table) load(data []byte, filename string) (*Cluster, Problems) {
 	}
 	l.c.given, l.c.file = l.given, filename
 	return l.c, l.problems
+}
+
+// newLoader returns a loader that has read nothing.
+func (t *table) newLoader(filename string) *loader {
+	return &loader{
+		table: t, file: filename, given: map[string]position{}, once: map[string]val{}, asked: map[string]listed{},
+		c: &Cluster{
+			OpenPorts: map[bundle.Role][]Port{}, Packages: map[bundle.Role][]Package{}, PluginArgs: map[string]string{},
+			Source: PackageSource{Bundles: map[string]string{}},
+		},
+	}
 }
 
 // defaultEndpoints are the sockets of the runtimes.

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/run/event"
+)
+
+// CheckValue returns what is wrong with the value of one setting by itself, by the rule of its key. What depends on
+// other keys is found by Draft.Check.
+func CheckValue(key, value string) (Problem, bool) {
+	t := theTable()
+	s, known := SettingOf(key)
+	if value == "" || !known {
+		return Problem{}, false
+	}
+	node, bad := s.node(value)
+	if bad != nil {
+		return *bad, true
+	}
+	if node == nil {
+		return Problem{}, false
+	}
+	k, _ := t.find(key)
+	l := t.newLoader("")
+	if l.shape(node, 0); len(l.problems) == 0 {
+		k.reader(l, nil)(val{path: key, node: node})
+		l.checkPorts()
+	}
+	if len(l.problems) > 0 { // a problem may propose a network that fits beside the default ones
+		l.fill("", nil)
+		l.proposeNetworks()
+	}
+	return l.first(key)
+}
+
+// CheckMachine returns what is wrong with one field (name, ip, port, arch) of a machine by itself.
+func CheckMachine(field, value string) (Problem, bool) {
+	t := theTable()
+	k, known := t.find("<machine>." + field)
+	if value == "" || !known {
+		return Problem{}, false
+	}
+	l := t.newLoader("")
+	key := machineKey(0) + "." + field
+	k.reader(l, &host{role: bundle.Worker})(val{path: key, node: textNode(value)})
+	return l.first(key)
+}
+
+// first returns the first error of what was read, as that of a key: the shape of a value has no key by itself.
+func (l *loader) first(key string) (Problem, bool) {
+	for _, p := range l.problems.Sorted() {
+		if p.Severity == event.Error {
+			if p.Key == "" {
+				p.Key = key
+				p.Args["key"] = key
+			}
+			return p, true
+		}
+	}
+	return Problem{}, false
+}
+
+// node returns a value as it stands in a file; nil if it says nothing. A block that is no YAML is a problem.
+func (s Setting) node(value string) (*yaml.Node, *Problem) {
+	switch {
+	case s.Kind == Block:
+		return s.block(value)
+	case s.Kind != List:
+		return textNode(value), nil
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	for _, one := range Items(value) {
+		item := textNode(one)
+		if s.Key == "addons" {
+			item = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{textNode("filename"), item}}
+		}
+		list.Content = append(list.Content, item)
+	}
+	return list, nil
+}
+
+// block returns the value of a key that is typed as YAML; nil if it says nothing.
+func (s Setting) block(value string) (*yaml.Node, *Problem) {
+	root, second, err := decodeYAML([]byte(value))
+	if err != nil && s.Key == "eggo.bastion" && !strings.ContainsAny(value, "\n[{") {
+		// It was typed as for ssh -J: the rule of bastions has better words for it than the parser.
+		return textNode(value), nil
+	}
+	if err != nil || second > 0 {
+		cause := "---"
+		if err != nil {
+			cause = err.Error()
+		}
+		return nil, &Problem{Line: 1, Col: 1, Key: s.Key, Code: "config.syntax", Severity: event.Error,
+			Args: map[string]string{"key": s.Key, "cause": clip(cause)}}
+	}
+	if root == nil || len(root.Content) == 0 {
+		return nil, nil
+	}
+	return root.Content[0], nil
+}
