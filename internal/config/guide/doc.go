@@ -5,6 +5,6 @@
 //
 // Rules for the values of deploy.yaml are in internal/config; changes of drafts are in internal/config/draft.
 //
-// It may import config, config/draft, config/machines, bundle, output/i18n, output/plaintext, output/report and
-// run/event. Begin with session.go and fields.go.
+// It may import config, config/draft, config/machines, bundle, output/i18n, output/plaintext,
+// output/redact, output/report and run/event. Begin with session.go and fields.go.
 package guide

@@ -146,22 +146,23 @@ const (
 
 // extraField is a field of the wizard that is no key of deploy.yaml, with its place.
 type extraField struct {
-	step, before string // the key before which it stands; "" is the end
+	step   Step
+	before string // the key before which it stands; "" is the end
 	Field
 }
 
 // extraFields returns the fields that are no keys of deploy.yaml.
 func (s *Session) extraFields() []extraField {
 	return []extraField{
-		{"cluster", "", Field{Key: FileField, Kind: config.Path, usual: s.Target,
+		{ClusterStep, "", Field{Key: FileField, Kind: config.Path, usual: s.Target,
 			get: func() string { return s.File }, set: func(v string) { s.File = v }}},
-		{"login", "eggo.bastion", Field{Key: KeepSecretsField, Kind: config.YesNo, Choices: yesNo(),
+		{LoginStep, "eggo.bastion", Field{Key: KeepSecretsField, Kind: config.YesNo, Choices: yesNo(),
 			get: func() string { return strconv.FormatBool(s.Draft.KeepSecrets) },
 			set: func(v string) { s.Draft.KeepSecrets = v == "true" },
 			applies: func() bool {
 				return s.Draft.Value("password") != "" || s.Draft.Value("eggo.sudo-password") != ""
 			}}},
-		{"networks", "apiserver-cert-sans.dnsnames", Field{Key: BindPortField, Kind: config.Number,
+		{NetworksStep, "apiserver-cert-sans.dnsnames", Field{Key: BindPortField, Kind: config.Number,
 			get: func() string { return s.Draft.BindPort }, set: func(v string) { s.Draft.BindPort = v },
 			usual:   func() string { return "8443" },
 			applies: func() bool { return len(s.Draft.With(bundle.LoadBalancer)) > 0 }}},
@@ -171,9 +172,12 @@ func (s *Session) extraFields() []extraField {
 func yesNo() []string { return []string{"false", "true"} }
 
 // Fields returns the fields of a step, in order.
-func (s *Session) Fields(step string) []*Field {
+func (s *Session) Fields(step Step) []*Field {
+	if s.Joins() && step == LoginStep { // everything else is in the cluster's deploy.yaml
+		return []*Field{s.Field("password")}
+	}
 	var out []*Field
-	for _, x := range config.SettingsOf(step) {
+	for _, x := range config.SettingsOf(string(step)) {
 		out = append(out, s.field(x))
 	}
 	for _, x := range s.extraFields() {

@@ -19,7 +19,7 @@ func planes() []config.Machine {
 
 func TestFields_OwnFieldsStandAmongTheKeys(t *testing.T) {
 	s := New()
-	for step, want := range map[string][]string{
+	for step, want := range map[Step][]string{
 		"cluster":  {"cluster-id", FileField},
 		"login":    {KeepSecretsField, "eggo.bastion"},
 		"networks": {BindPortField, "apiserver-cert-sans.dnsnames"},
@@ -38,7 +38,7 @@ func TestFields_OwnFieldsStandAmongTheKeys(t *testing.T) {
 // A field that appears or changes when others do.
 func TestField_FollowsTheDraft(t *testing.T) {
 	s := New()
-	of := func(step, key string) *Field {
+	of := func(step Step, key string) *Field {
 		list := s.Fields(step)
 		return list[slices.IndexFunc(list, func(f *Field) bool { return f.Key == key })]
 	}

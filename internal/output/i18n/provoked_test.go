@@ -54,8 +54,9 @@ func codes() map[string]bool {
 	out := map[string]bool{}
 	for key := range catalog(English) {
 		code, ok := strings.CutPrefix(key, "fault.")
+		// not the advice, the words of forms with and without keys, and the guess
 		if ok && !strings.HasSuffix(code, ".next") && !strings.HasSuffix(code, ".form") &&
-			!strings.HasSuffix(code, ".like") && !ofTheAPI(code) { // the advice, the words on the screen, and the guess
+			!strings.HasSuffix(code, ".plain") && !strings.HasSuffix(code, ".like") && !ofTheAPI(code) {
 			out[code] = true
 		}
 	}

@@ -101,7 +101,8 @@ func (p *Page) create(v *visit, s sheet, status int) error {
 		}
 	}
 	g := guide.New()
-	for step, to := range map[string]*[]field{"login": &f.Login, "networks": &f.Networks, "runtime": &f.Runtime} {
+	for step, to := range map[guide.Step]*[]field{guide.LoginStep: &f.Login,
+		guide.NetworksStep: &f.Networks, guide.RuntimeStep: &f.Runtime} {
 		add(to, g.Fields(step))
 	}
 	add(&f.Extra, g.All())
@@ -176,7 +177,7 @@ func (p *Page) draft(v *visit) (checkedForm, error) {
 		}) {
 			continue // the rules of deploy.yaml say the same again
 		}
-		text, next := v.p.FaultIn("form", f.Fault)
+		text, next := guide.Words(v.p, "plain", f.Fault)
 		if key := at + "\x00" + text; !said[key] {
 			said[key] = true
 			out.Wrong = append(out.Wrong, wrong{at, text, next})
@@ -223,7 +224,7 @@ func (v *visit) unread(t typed) (out []wrong) {
 		out = append(out, wrong{Field: "nodes", Text: text})
 	}
 	for _, at := range t.bad {
-		text, next := v.p.FaultIn("form", at.Fault)
+		text, next := guide.Words(v.p, "plain", at.Fault)
 		out = append(out, wrong{t.fieldAt(at.Location), text, next})
 	}
 	return out

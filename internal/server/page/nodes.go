@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server"
@@ -150,7 +151,7 @@ func (p *Page) nodesDraft(v *visit) (checkedForm, error) {
 // wrongNodes is what is wrong with nodes, and with their lines.
 func (v *visit) wrongNodes(t typed, list []clusterspec.Finding) (out []wrong) {
 	for _, f := range list {
-		text, next := v.p.FaultIn("form", f.Fault)
+		text, next := guide.Words(v.p, "plain", f.Fault)
 		at := t.fieldAt(f.Location)
 		if !strings.HasPrefix(f.Location, "body.ssh.") && at != "known_hosts" {
 			at = "nodes"

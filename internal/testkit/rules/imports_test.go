@@ -68,8 +68,8 @@ var dependencies = map[string][]string{
 	"internal/config/draft": {"internal/config", "internal/config/machines", "internal/output/i18n",
 		"internal/bundle", "internal/run/event"},
 	"internal/config/guide": {"internal/config", "internal/config/draft", "internal/config/machines",
-		"internal/output/i18n", "internal/output/plaintext", "internal/output/report", "internal/bundle",
-		"internal/run/event"},
+		"internal/output/i18n", "internal/output/plaintext", "internal/output/redact", "internal/output/report",
+		"internal/bundle", "internal/run/event"},
 
 	"internal/phases": {"internal/phases/pki", "internal/config", "internal/bundle", "internal/bundle/nodepath",
 		"internal/remote/shell", "internal/run/engine", "internal/run/event", "internal/run/scratch", "assets"},

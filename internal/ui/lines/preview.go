@@ -11,7 +11,8 @@ import (
 // preview prints what an installation creates: the groups of nodes, then what is known of the cluster.
 func (w *wizard) preview(ctx context.Context) {
 	in := installpreview.Input{Draft: w.g.Draft}
-	in.Cluster, _ = w.g.Draft.Check("deploy.yaml")
+	w.g.Check()
+	in.Cluster = w.g.Cluster
 	joins := w.g.Joins()
 	if joins {
 		in.Member = func(m config.Machine) bool { return w.g.Member(m) }

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -102,24 +103,28 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 	}
 }
 
+// checkKey checks the file of the private key.
+func (w *wizard) checkKey() {
+	if file, check := w.g.KeyToCheck(); check && file != "" && w.svc.KeyFile != nil {
+		w.g.KeyChecked(file, w.svc.KeyFile(file))
+	}
+}
+
 // check tells all that is wrong with the draft, and, if nothing is, what preflight finds; each has what can be done
 // about it.
 func (w *wizard) check(ctx context.Context) error {
 	if err := w.await(ctx, probePatience); err != nil {
 		return err
 	}
-	_, problems := w.g.Draft.Check("deploy.yaml")
-	if problems.HasErrors() {
-		to := ""
-		for _, p := range problems {
+	w.checkKey()
+	if w.g.Check(); w.g.Problems.HasErrors() {
+		for _, p := range w.g.Problems {
 			w.wrong(p)
-			if p.Severity == event.Error && to == "" {
-				to = draft.StepOf(p.Key)
-			}
 		}
-		n, _ := problems.Count()
+		n, _ := w.g.Problems.Count()
 		w.say("wizard.preflight.invalid", "count", strconv.Itoa(n))
-		return w.after(ctx, choice{"to " + to, w.t("plain.fix-step", "step", w.t("wizard.step."+to))})
+		to, _ := w.g.FirstWrong()
+		return w.after(ctx, choice{"to " + string(to), w.t("plain.fix-step", "step", to.Title(w.p))})
 	}
 	findings, ok := w.preflightNow(ctx)
 	if ctx.Err() != nil {
@@ -248,7 +253,7 @@ func (w *wizard) afterwards(ctx context.Context, list []choice) (string, error) 
 	list = append(list, w.choices("wizard.key.again", "plain.on")...)
 	id, err := w.number(ctx, list, list[0].id)
 	if to, is := strings.CutPrefix(id, "to "); is && err == nil {
-		return "", toStep(to)
+		return "", toStep(guide.Step(to))
 	}
 	if id == "wizard.key.again" && err == nil {
 		return "", errAgain
@@ -271,8 +276,8 @@ func (w *wizard) review(ctx context.Context) error {
 	for {
 		words := []string{"wizard.key.install", "wizard.key.write", "plain.show", "plain.diff", "plain.plan",
 			"plain.change", "plain.leave"}
-		if _, problems := w.g.Draft.Check("deploy.yaml"); problems.HasErrors() {
-			for _, p := range problems {
+		if w.g.Check(); w.g.Problems.HasErrors() {
+			for _, p := range w.g.Problems {
 				w.wrong(p)
 			}
 			words = []string{"plain.change", "plain.show", "plain.diff", "plain.leave"}
@@ -297,7 +302,7 @@ func (w *wizard) review(ctx context.Context) error {
 		}
 		switch do {
 		case "wizard.key.to-preflight":
-			return toStep("preflight")
+			return toStep(guide.PreflightStep)
 		case "plain.show":
 			w.print(strings.TrimRight(draft.Masked(w.text()), "\n"))
 		case "plain.diff":
@@ -313,10 +318,11 @@ func (w *wizard) review(ctx context.Context) error {
 				w.fault(err)
 				continue
 			}
+			w.say("wizard.written", "file", file)
 			return errDone
 		case "wizard.key.join":
 			if len(w.g.Fresh()) == 0 {
-				return toStep("nodes")
+				return toStep(guide.MachinesStep)
 			}
 			if yes, err := w.sure(ctx, w.t("wizard.join.title", "count", strconv.Itoa(len(w.g.Fresh())), "cluster",
 				w.g.Draft.Get("cluster-id"))); err != nil || !yes {
@@ -337,22 +343,22 @@ func (w *wizard) review(ctx context.Context) error {
 // anyStep asks which step to go back to.
 func (w *wizard) anyStep(ctx context.Context) error {
 	var list []choice
-	for _, s := range w.steps[:len(w.steps)-1] {
-		list = append(list, choice{s.id, w.t("wizard.step." + s.id)})
+	for _, t := range w.g.Steps[:len(w.g.Steps)-1] {
+		list = append(list, choice{string(t), t.Title(w.p)})
 	}
 	id, err := w.number(ctx, list, list[0].id)
 	if err != nil {
 		return err
 	}
-	return toStep(id)
+	return toStep(guide.Step(id))
 }
 
-// put writes deploy.yaml. The draft is forgotten: it has become that.
+// put writes deploy.yaml, or the list of the machines that join. The draft is forgotten: it has become that.
 func (w *wizard) put(file string) error {
 	if err := w.svc.Write(file, w.g.Draft, w.p); err != nil {
 		return err
 	}
-	w.say("wizard.written", "file", file)
+	w.stored, w.written = w.g.Saved(nil), true
 	return w.svc.Forget()
 }
 
@@ -422,6 +428,7 @@ func (w *wizard) install(ctx context.Context, file string) (done bool, err error
 		w.fault(err)
 		return false, nil
 	}
+	w.say("wizard.written", "file", file)
 	err = w.m.begin(ctx, w.svc.Start(file, w.g.Draft), backend.WithAnswers(w.conversation, draft.Secrets(w.g.Draft)))
 	if err != nil {
 		return true, err
@@ -436,19 +443,13 @@ func (m *menu) add(ctx context.Context, c backend.Cluster) error {
 		return err
 	}
 	w := newWizard(m, svc)
-	if w.g.Join(cluster, c.File) {
-		w.steps = append(w.steps, step{"login", func(ctx context.Context) error {
-			return w.fields(ctx, w.g.Field("password"))
-		}})
-	}
-	w.steps = append(w.steps, step{"nodes", w.machines}, step{"preflight", w.check}, step{"review", w.review})
-	w.say("wizard.add.about")
-	return w.run(ctx, w.steps[0].id)
+	w.g.Join(cluster, c.File)
+	return w.run(ctx)
 }
 
 // letJoin begins the join of the machines that are new.
 func (w *wizard) letJoin(ctx context.Context) error {
-	if err := w.svc.Write(w.g.File, w.g.Draft, w.p); err != nil {
+	if err := w.put(w.g.File); err != nil {
 		return err
 	}
 	ask := backend.WithAnswers(w.conversation, draft.Secrets(w.g.Draft))

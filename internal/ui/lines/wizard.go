@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
 // wizard is the wizard line by line: the same draft, the same rules, numbered choices; nothing is drawn over.
@@ -23,9 +23,8 @@ type wizard struct {
 	svc     backend.DraftServices
 	m       *menu
 	g       *guide.Session
-	steps   []step
-	at      int            // the step that is asked about
-	stored  config.Draft   // as it was kept last
+	stored  draft.Saved    // as it was kept last
+	written bool           // the stored draft is in deploy.yaml
 	found   []draft.Bundle // once they were looked for
 	built   []string       // of them: built just now
 	checked checkResult    // of the last preflight
@@ -45,12 +44,6 @@ type checkResult struct {
 	errors, warnings int
 }
 
-// step is a step of the wizard.
-type step struct {
-	id string
-	do func(ctx context.Context) error
-}
-
 // What a line may say instead of an answer.
 var (
 	errBack  = errors.New("step before")
@@ -59,8 +52,8 @@ var (
 	errDone  = errors.New("done")
 )
 
-// toStep goes to a step by its ID.
-type toStep string
+// toStep goes to a step.
+type toStep guide.Step
 
 // Error implements error.
 func (t toStep) Error() string { return "to " + string(t) }
@@ -78,115 +71,116 @@ func newWizard(m *menu, svc backend.DraftServices) *wizard {
 func newCluster(ctx context.Context, m *menu, built ...string) error {
 	w := newWizard(m, m.svc.Draft())
 	w.built = built
-	w.steps = []step{
-		{"cluster", w.cluster}, {"login", w.form("login")}, {"nodes", w.machines}, {"networks", w.form("networks")},
-		{"runtime", w.form("runtime")}, {"bundle", w.chooseBundle}, {"extra", w.extra}, {"preflight", w.check},
-		{"review", w.review},
-	}
-	first := "cluster"
-	if s, ok := w.svc.Load(); ok {
-		w.say("wizard.resume", "cluster", s.Draft.Get("cluster-id"), "count", strconv.Itoa(len(s.Draft.Machines)),
-			"when", s.When.Local().Format("2006-01-02 15:04"))
-		do, err := w.choose(ctx, w.choices("wizard.resume.go-on", "wizard.resume.new"), "wizard.resume.go-on")
-		if err != nil {
-			return err
-		}
-		if do == "wizard.resume.go-on" {
-			w.g.Draft, w.g.File, first = s.Draft, s.File, s.Step
-			for _, field := range slices.Sorted(maps.Keys(s.Typed)) {
-				// what the screen did not take has no place here, but it is not lost
-				if text := s.Typed[field]; text != "" {
-					w.say("plain.typed", "text", text)
-				}
-			}
-		}
-	}
-	return w.run(ctx, first)
+	return w.run(ctx)
 }
 
-// run leads through the steps, from the one with that ID.
-func (w *wizard) run(ctx context.Context, first string) error {
+// resume offers what was kept when the wizard was left.
+func (w *wizard) resume(ctx context.Context) error {
+	kept, ok := w.svc.Load()
+	if !ok {
+		return nil
+	}
+	question, ok := w.g.Offer(kept)
+	if !ok {
+		return nil
+	}
+	w.print(w.p.Msg(question))
+	do, err := w.choose(ctx, w.choices("wizard.resume.go-on", "wizard.resume.new"), "wizard.resume.go-on")
+	if err != nil || do != "wizard.resume.go-on" {
+		return err
+	}
+	if w.g.Resume(kept) {
+		w.g.GoTo(w.g.Index(guide.Step(kept.Step)))
+	}
+	for _, field := range slices.Sorted(maps.Keys(kept.Typed)) {
+		// what the screen did not take has no place here, but it is not lost
+		if text := kept.Typed[field]; text != "" {
+			w.say("plain.typed", "text", text)
+		}
+	}
+	return nil
+}
+
+// ask of a step what it asks for.
+func (w *wizard) do(ctx context.Context) error {
+	switch step := w.g.Now(); step {
+	case guide.MachinesStep:
+		return w.machines(ctx)
+	case guide.BundleStep:
+		return w.chooseBundle(ctx)
+	case guide.ExtraStep:
+		return w.extra(ctx)
+	case guide.PreflightStep:
+		return w.check(ctx)
+	case guide.ReviewStep:
+		return w.review(ctx)
+	default:
+		return w.form(ctx, step)
+	}
+}
+
+// run leads through the steps.
+func (w *wizard) run(ctx context.Context) error {
+	if err := w.resume(ctx); err != nil {
+		return err
+	}
 	var stop context.CancelFunc
 	w.probes, stop = context.WithCancel(ctx)
 	defer func() { stop(); w.looking.Wait() }()
 	w.say("plain.how")
-	at := w.index(first)
 	for {
-		w.at = at
-		if s := w.steps[at]; len(w.steps) > 1 {
-			w.print("", w.t("plain.step", "at", strconv.Itoa(at+1), "of", strconv.Itoa(len(w.steps)), "step",
-				w.t("wizard.head."+s.id)), w.about(s.id))
-		}
-		err := w.steps[at].do(ctx)
+		w.print("", w.t("plain.step", "at", strconv.Itoa(w.g.At+1), "of", strconv.Itoa(len(w.g.Steps)), "step",
+			w.g.Now().Heading(w.p)), w.g.About(w.p, w.g.Now(), false))
+		err := w.do(ctx)
+		at := w.g.At
 		var to toStep
 		switch {
 		case errors.As(err, &to):
-			at = w.index(string(to))
+			at = w.g.Index(guide.Step(to))
 		case errors.Is(err, errBack):
-			at = max(0, at-1)
+			at--
 		case errors.Is(err, errAgain):
 		case err == nil, errors.Is(err, errOn):
-			at = min(at+1, len(w.steps)-1)
+			at++
 		case errors.Is(err, errDone):
 			return nil
 		default: // the person leaves, or is gone: nothing is lost
-			if e := w.keep(at); e != nil {
+			if e := w.keep(); e != nil {
 				return e
 			}
-			if !w.g.Joins() && (errors.Is(err, errLeft) || errors.Is(err, io.EOF) || ctx.Err() != nil) {
+			if errors.Is(err, errLeft) || errors.Is(err, io.EOF) || ctx.Err() != nil {
 				w.say("plain.kept")
 			}
 			return err
 		}
-		if err := w.keep(at); err != nil {
+		w.g.GoTo(min(max(at, 0), len(w.g.Steps)-1))
+		if err := w.keep(); err != nil {
 			return err
 		}
 	}
 }
 
-// about says what a step is for, in words that fit lines.
-func (w *wizard) about(id string) string {
-	if key := "wizard.about." + id + ".mono"; w.p.Has(key) {
-		return w.t(key)
-	}
-	return w.t("wizard.about." + id)
-}
-
-func (w *wizard) index(id string) int {
-	return max(0, slices.IndexFunc(w.steps, func(s step) bool { return s.id == id }))
-}
-
-// keep saves the draft as it is, without passwords unless they are to stand in the file.
-func (w *wizard) keep(at int) error {
-	if w.g.Joins() { // of a cluster that is there
+// keep saves the draft, without passwords unless they are to be in the file. A draft that was written is not kept until
+// it is changed.
+func (w *wizard) keep() error {
+	now := w.g.Saved(nil)
+	if w.written && guide.SameSaved(now, w.stored) {
 		return nil
 	}
-	w.stored = w.g.Draft.Clone()
-	s := draft.Saved{Draft: w.g.Draft.Clone(), Step: w.steps[at].id, File: w.g.File, When: time.Now()}
-	if !s.Draft.KeepSecrets {
-		s.Draft = s.Draft.WithoutSecrets()
-	}
-	return w.svc.Save(s)
+	w.stored, w.written = now, false
+	return w.svc.Save(now)
 }
 
 // change changes the draft as one step of undo.
-func (w *wizard) change(do func()) {
-	w.g.History.Keep(w.g.Draft)
-	do()
-	w.g.History.Changed(w.g.Draft)
-}
+func (w *wizard) change(do func()) { w.g.Change(do) }
 
-// undo goes back by one change, or forth again; what it says is what becomes of the step.
-func (w *wizard) undo(step func(config.Draft) (config.Draft, bool), word string) error {
-	w.g.History.Keep(w.g.Draft)
-	was := w.g.Draft
-	to, ok := step(was)
-	if !ok {
+// undo goes back by one change, or forth again; what it returns repeats the step.
+func (w *wizard) undo(turn func(*i18n.Printer) (string, bool), word string) error {
+	if what, ok := turn(w.p); ok {
+		w.say(word, "what", what)
+	} else {
 		w.say("plain.no-undo")
-		return errAgain
 	}
-	w.g.Draft = to
-	w.say(word, "what", draft.Difference(w.p, w.g.Draft, was))
 	return errAgain
 }
 
@@ -196,8 +190,8 @@ func (w *wizard) ask(ctx context.Context, prompt string) (string, error) {
 		if err := w.tellNews(ctx); err != nil {
 			return "", err
 		}
-		if !w.stored.Equal(w.g.Draft) { // whoever is to answer may be gone
-			if err := w.keep(w.at); err != nil {
+		if !guide.SameSaved(w.stored, w.g.Saved(nil)) { // the user may be gone
+			if err := w.keep(); err != nil {
 				return "", err
 			}
 		}
@@ -211,9 +205,9 @@ func (w *wizard) ask(ctx context.Context, prompt string) (string, error) {
 		case ">":
 			return "", errOn
 		case ":u":
-			return "", w.undo(w.g.History.Undo, "plain.undone")
+			return "", w.undo(w.g.Undo, "plain.undone")
 		case ":r":
-			return "", w.undo(w.g.History.Redo, "plain.redone")
+			return "", w.undo(w.g.Redo, "plain.redone")
 		case ":l":
 			w.otherLang()
 			return "", errAgain
@@ -250,18 +244,11 @@ func (w *wizard) number(ctx context.Context, list []choice, def string) (string,
 
 // wrong tells what is wrong and what to type instead.
 func (w *wizard) wrong(p config.Problem) {
-	text, next := w.p.Fault(p.Fault())
+	text, next := guide.Words(w.p, "plain", p.Fault())
 	w.complain(p.Severity, text, next)
 }
 
-func (w *wizard) cluster(ctx context.Context) error {
-	if len(w.g.Draft.Machines) == 0 {
-		w.say("plain.import")
-	}
-	return w.fields(ctx, w.g.Fields("cluster")...)
-}
-
-// imported takes a deploy.yaml in place of the draft; it can be undone.
+// imported takes a list of machines, or a deploy.yaml in place of the draft; it can be undone.
 func (w *wizard) imported(path string) {
 	path = strings.TrimSpace(path)
 	data, err := w.svc.Read(path)
@@ -277,24 +264,23 @@ func (w *wizard) imported(path string) {
 		w.take(l)
 		return
 	}
-	d, problems := config.ReadDraft(data, path)
-	if d.Blank() && problems.HasErrors() {
-		w.wrong(problems[0])
+	if bad, ok := w.g.Import(data, path); !ok {
+		w.wrong(bad)
 		return
 	}
-	w.g.Draft = d
-	w.say("wizard.imported", "count", strconv.Itoa(len(d.Machines)), "file", path)
+	w.say("wizard.imported", "count", strconv.Itoa(len(w.g.Draft.Machines)), "file", path)
 }
 
 // form asks for the fields of a step.
-func (w *wizard) form(step string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if step == "login" {
-			w.g.OwnKeys = w.svc.Keys()
-		}
-		w.g.Check() // some defaults follow from the whole draft
-		return w.fields(ctx, w.g.Fields(step)...)
+func (w *wizard) form(ctx context.Context, step guide.Step) error {
+	switch {
+	case step == guide.ClusterStep && len(w.g.Draft.Machines) == 0:
+		w.say("plain.import")
+	case step == guide.LoginStep && !w.g.Joins():
+		w.g.OwnKeys = w.svc.Keys()
 	}
+	w.g.Check() // some defaults follow from the whole draft
+	return w.fields(ctx, w.g.Fields(step)...)
 }
 
 // extra takes KEY=VALUE for every key that deploy.yaml has.

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
@@ -23,7 +24,7 @@ import (
 // readyDraft is a wizard, line by line, that has a draft without errors.
 func readyDraft(m *menu) *wizard {
 	w := newWizard(m, m.svc.Draft())
-	w.steps = []step{{"preflight", w.check}, {"review", w.review}}
+	w.g.Steps = []guide.Step{guide.PreflightStep, guide.ReviewStep}
 	w.g.Draft.Set("package-src.x86src", "/srv/x.tar.gz")
 	w.g.Draft.Machines = []config.Machine{{Name: "n1", IP: "192.0.2.1",
 		Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd, bundle.Worker}}}
@@ -78,7 +79,7 @@ func TestPlainLinesAreNotDropped(t *testing.T) {
 	m, said := dialogue(t, i18n.English, "10.0.0.1 wroker", "web 10.0.0.1:22", "10.0.0.1:2222", "web 10.0.0.1",
 		"10.0.0.1 etcd")
 	w := readyDraft(m)
-	w.g.Draft.Machines, w.steps = nil, []step{{"nodes", w.machines}}
+	w.g.Draft.Machines, w.g.Steps = nil, []guide.Step{guide.MachinesStep}
 	if err := w.machines(context.Background()); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func (p *Page) ranges(e *frame.Env, s step) []tip {
 		services = e.P.T("wizard.tips.ranges.services", "cidr", services, "count", itoa(max(1, 1<<(32-bits)-2)))
 	}
 	overlap := e.P.T("wizard.tips.ranges.overlap.none")
-	if p.problemsOf(s).HasErrors() {
+	if p.g.ProblemsOf(s.id()).HasErrors() {
 		overlap = e.P.T("wizard.tips.ranges.overlap.some")
 	}
 	return []tip{{label: e.P.T("sketch.pods"), text: event.Clean(pods)},

@@ -157,7 +157,7 @@ func (x topic) lines(e *frame.Env, w int) []string {
 
 // Explain implements frame.Explainer: what has no room beside the step.
 func (p *Page) Explain(e *frame.Env, w int) []string {
-	a, is := p.steps[p.at].(adviser)
+	a, is := p.steps[p.g.At].(adviser)
 	if !is {
 		return nil
 	}

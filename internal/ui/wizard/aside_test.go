@@ -56,7 +56,7 @@ func TestWhatHelpsStandsBesideTheStep(t *testing.T) {
 	for _, size := range [][2]int{{100, 40}, {120, 40}, {200, 60}} {
 		a, p, _ := open(t, i18n.English, false, size[0], size[1])
 		for {
-			id := p.steps[p.at].id()
+			id := string(p.steps[p.g.At].id())
 			if id == "nodes" {
 				uitest.Type(t, a, "192.168.0.[15-17]")
 				uitest.Keys(t, a, "enter", "enter")
@@ -70,8 +70,8 @@ func TestWhatHelpsStandsBesideTheStep(t *testing.T) {
 		}
 	}
 	a, p, _ := open(t, i18n.English, false, 80, 24)
-	for p.steps[p.at].id() != "preflight" {
-		id := p.steps[p.at].id()
+	for p.steps[p.g.At].id() != "preflight" {
+		id := string(p.steps[p.g.At].id())
 		if id == "nodes" {
 			uitest.Type(t, a, "192.168.0.[15-17]")
 			uitest.Keys(t, a, "enter", "enter")

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -29,22 +30,18 @@ type bundles struct {
 
 func newBundles(p *Page) step { return &bundles{p: p} }
 
-func (b *bundles) typing() bool  { return b.asks }
-func (b *bundles) id() string    { return "bundle" }
-func (b *bundles) leave()        { b.p.snapshot() }
-func (b *bundles) wheel(n int)   { b.at += n }
-func (b *bundles) scrolls() bool { return false }
-
-func (b *bundles) owns(key string) bool {
-	return under(key, "package-src.x86src") || under(key, "package-src.armsrc") || under(key, "eggo.bundles")
-}
+func (b *bundles) typing() bool   { return b.asks }
+func (b *bundles) id() guide.Step { return guide.BundleStep }
+func (b *bundles) leave()         { b.p.snapshot() }
+func (b *bundles) wheel(n int)    { b.at += n }
+func (b *bundles) scrolls() bool  { return false }
 
 // standing implements stander: a bundle that is chosen and damaged, or for other machines, is as wrong as none.
 func (b *bundles) standing() standing {
 	if b.busy && len(b.p.bundles) == 0 {
 		return standing{busy: true} // whether one is missing is not known yet
 	}
-	errors, _ := b.p.problemsOf(b).Count()
+	errors, _ := b.p.g.ProblemsOf(b.id()).Count()
 	at := standing{errors: errors}
 	for _, x := range b.p.bundles {
 		switch {

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -36,12 +37,11 @@ type preflight struct {
 
 func newPreflight(p *Page) step { return &preflight{p: p, open: map[string]bool{}} }
 
-func (f *preflight) typing() bool     { return false }
-func (f *preflight) id() string       { return "preflight" }
-func (f *preflight) leave()           {}
-func (f *preflight) owns(string) bool { return false }
-func (f *preflight) wheel(n int)      { f.at += n }
-func (f *preflight) scrolls() bool    { return len(f.findings) > 8 }
+func (f *preflight) typing() bool   { return false }
+func (f *preflight) id() guide.Step { return guide.PreflightStep }
+func (f *preflight) leave()         {}
+func (f *preflight) wheel(n int)    { f.at += n }
+func (f *preflight) scrolls() bool  { return len(f.findings) > 8 }
 
 // checkNews is a Check of a run of preflight.
 type checkNews struct {
@@ -131,7 +131,7 @@ func (f *preflight) passed() bool {
 
 // standing implements stander. What is wrong with the draft is told at the steps that it is of.
 func (f *preflight) standing() standing {
-	if f.p.problems.HasErrors() || f.of != f.now() {
+	if f.p.g.Problems.HasErrors() || f.of != f.now() {
 		return standing{open: true}
 	}
 	errors := f.count(event.Error)
@@ -158,7 +158,7 @@ func (f *preflight) back(*frame.Env) bool                              { return 
 
 // toKeys goes to the machines, whose keys are shown there. Those that were refused are asked about again.
 func (p *Page) toKeys(e *frame.Env) tea.Cmd {
-	c, n := p.toStep("nodes", e), p.machines()
+	c, n := p.toStep(guide.MachinesStep, e), p.machines()
 	if n == nil {
 		return c
 	}
@@ -186,10 +186,8 @@ func (p *Page) machines() *nodes {
 
 // toProblem goes to the first step that has an error.
 func (p *Page) toProblem(e *frame.Env) tea.Cmd {
-	for i, s := range p.steps {
-		if p.problemsOf(s).HasErrors() {
-			return p.goTo(i, e)
-		}
+	if t, some := p.g.FirstWrong(); some {
+		return p.toStep(t, e)
 	}
 	return nil
 }
@@ -197,11 +195,11 @@ func (p *Page) toProblem(e *frame.Env) tea.Cmd {
 // head says how far it is, or how it ended.
 func (f *preflight) head(e *frame.Env, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
-	if f.p.problems.HasErrors() {
-		n, _ := f.p.problems.Count()
+	if f.p.g.Problems.HasErrors() {
+		n, _ := f.p.g.Problems.Count()
 		out := complaint(e, event.Error, e.P.T("wizard.preflight.invalid", "count", itoa(n)),
 			e.P.T("wizard.preflight.invalid.next"), w)
-		for _, p := range f.p.problems {
+		for _, p := range f.p.g.Problems {
 			if p.Severity == event.Error && len(out) < 12 {
 				text, _ := words(e, p)
 				for _, l := range wrapped(event.Clean(p.Key)+": "+text, w-2) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -109,7 +110,7 @@ func (f *preflight) fix(r causeRow, e *frame.Env) (word string, do func() tea.Cm
 	case list[0].Fault.Code == "ssh.hostkey-unknown":
 		return "wizard.key.keys", func() tea.Cmd { return p.toKeys(e) }
 	case to != "":
-		return word, func() tea.Cmd { return p.toStep(to, e) }
+		return word, func() tea.Cmd { return p.toStep(guide.Step(to), e) }
 	}
 	return "", nil
 }
@@ -143,10 +144,10 @@ func (f *preflight) keys(e *frame.Env) []frame.Binding {
 	}
 	r, some := f.chosen()
 	switch {
-	case f.p.problems.HasErrors():
+	case f.p.g.Problems.HasErrors():
 		enter("wizard.key.to-problem", func() tea.Cmd { return f.p.toProblem(e) })
 	case f.fault != nil && (f.fault.Class == event.ClassAuth || f.fault.Code == "usage.secret"):
-		enter("wizard.fix.login", func() tea.Cmd { return f.p.toStep("login", e) })
+		enter("wizard.fix.login", func() tea.Cmd { return f.p.toStep(guide.LoginStep, e) })
 	case f.busy: // what there is to do shows when all is known
 	case some && !f.passed():
 		word, do := f.fix(r, e)

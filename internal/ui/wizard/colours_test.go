@@ -22,7 +22,7 @@ func TestColourGoldens(t *testing.T) {
 					uitest.Keys(t, a, "enter", "enter", "home", "down")
 				}
 				uitest.Fills(t, a, 120, 40)
-				c.Golden(t, a, s.id())
+				c.Golden(t, a, string(s.id()))
 			}
 		})
 	}

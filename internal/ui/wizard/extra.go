@@ -28,12 +28,11 @@ type extra struct {
 func newExtra(p *Page) step { return &extra{p: p} }
 
 func (x *extra) typing() bool             { return x.open != nil || x.finds }
-func (x *extra) id() string               { return "extra" }
+func (x *extra) id() guide.Step           { return guide.ExtraStep }
 func (x *extra) enter(*frame.Env) tea.Cmd { x.open = nil; return nil }
 func (x *extra) leave()                   { x.open = nil }
 func (x *extra) wheel(n int)              { x.at += n }
 func (x *extra) scrolls() bool            { return x.open == nil }
-func (x *extra) owns(string) bool         { return true } // what no other step owns
 
 // shown are the settings that the filter lets through. One that does not apply is shown only if it has a value.
 func (x *extra) shown(e *frame.Env) []config.Setting {
@@ -258,12 +257,7 @@ func (x *extra) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 }
 
 func (x *extra) wrong(key string) bool {
-	for _, p := range x.p.problems {
-		if p.Severity == event.Error && under(p.Key, key) {
-			return true
-		}
-	}
-	return false
+	return x.p.g.Wrong(key).HasErrors()
 }
 
 // foot says what the setting under the cursor is, and is where it is typed.
@@ -293,11 +287,9 @@ func (x *extra) foot(e *frame.Env, list []config.Setting, w, h int) ([]string, *
 		text, next := words(e, *x.open.wrong)
 		said = complaint(e, event.Error, text, next, w)
 	} else {
-		for _, p := range x.p.problems {
-			if under(p.Key, s.Key) {
-				text, next := words(e, p)
-				said = append(said, complaint(e, p.Severity, text, next, w)...)
-			}
+		for _, p := range x.p.g.Wrong(s.Key) {
+			text, next := words(e, p)
+			said = append(said, complaint(e, p.Severity, text, next, w)...)
 		}
 	}
 	out = append(out, said[:min(len(said), max(2, h/4))]...)

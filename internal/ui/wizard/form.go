@@ -35,7 +35,7 @@ func items(list ...*guide.Field) []*item {
 // form is a step that is a list of items.
 type form struct {
 	p     *Page
-	name  string
+	name  guide.Step
 	items []*item
 	at    int
 	top   int
@@ -46,11 +46,11 @@ type form struct {
 }
 
 // newForm returns the step that asks for the fields of the guide.
-func newForm(p *Page, step string) *form {
-	return &form{p: p, name: step, items: items(p.g.Fields(step)...)}
+func newForm(p *Page, t guide.Step) *form {
+	return &form{p: p, name: t, items: items(p.g.Fields(t)...)}
 }
 
-func (f *form) id() string { return f.name }
+func (f *form) id() guide.Step { return f.name }
 
 func (f *form) typing() bool { return !f.now().Picks() }
 
@@ -171,15 +171,6 @@ func (f *form) click(_, y int, _ *frame.Env) tea.Cmd {
 func (f *form) wheel(n int) { f.move(min(1, max(-1, n))) }
 
 func (f *form) back(*frame.Env) bool { return false }
-
-func (f *form) owns(key string) bool {
-	return slices.ContainsFunc(f.items, func(it *item) bool { return under(key, it.Key) })
-}
-
-// under says whether a problem's key is the setting's or one below it.
-func under(key, setting string) bool {
-	return key == setting || strings.HasPrefix(key, setting+"[") || strings.HasPrefix(key, setting+".")
-}
 
 func (f *form) keys(e *frame.Env) []frame.Binding {
 	list := []frame.Binding{
@@ -306,7 +297,7 @@ func stands(e *frame.Env, v string) string {
 func (f *form) below(e *frame.Env, it *item, chosen bool, w int) []string {
 	if it.wrong != nil { // which says what to type
 		bad := *it.wrong
-		for _, x := range f.p.problems { // the same, said beside all else that is typed: what it proposes fits there
+		for _, x := range f.p.g.Problems { // the same, said beside all else that is typed: what it proposes fits there
 			if x.Key == bad.Key && x.Code == bad.Code && x.Args["value"] == bad.Args["value"] {
 				bad = x
 			}
@@ -316,8 +307,8 @@ func (f *form) below(e *frame.Env, it *item, chosen bool, w int) []string {
 	}
 	var out []string
 	wrong := false
-	for _, x := range f.p.problems {
-		if !under(x.Key, it.Key) || x.Code == "config.bundle-missing" {
+	for _, x := range f.p.g.Wrong(it.Key) {
+		if x.Code == "config.bundle-missing" {
 			continue
 		}
 		text, next := words(e, x)

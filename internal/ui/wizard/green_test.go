@@ -118,7 +118,7 @@ func TestInstallIsNotOfferedAfterAFailedPreflight(t *testing.T) {
 	if len(w.ran) > 0 {
 		t.Error("it is installed")
 	}
-	if p.steps[p.at].id() == "review" {
+	if p.steps[p.g.At].id() == "review" {
 		t.Errorf("it stays where nothing is fixed")
 	}
 }

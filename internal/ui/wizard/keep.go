@@ -2,15 +2,13 @@ package wizard
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
-	"github.com/eggo-k8s/eggo/internal/config/machines"
-	"github.com/eggo-k8s/eggo/internal/output/redact"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
@@ -20,19 +18,13 @@ func (p *Page) loaded(m loadedMsg, e *frame.Env) tea.Cmd {
 	if !m.ok {
 		return nil
 	}
-	of, key := m.saved.Draft, "wizard.resume"
-	if p.g.Joins() {
-		of, key = p.g.Draft, "wizard.resume.add"
-		m.saved.Draft.Machines = p.g.Joining(m.saved.Draft.Machines)
-		if len(m.saved.Draft.Machines)+len(m.saved.Typed) == 0 {
-			return nil
-		}
+	text, ok := p.g.Offer(m.saved)
+	if !ok {
+		return nil
 	}
-	when := m.saved.When.Local().Format("2006-01-02 15:04")
 	ask := frame.Ask{
 		Title: event.M("wizard.resume.title"),
-		Lines: []event.Msg{event.M(key, "cluster", of.Get("cluster-id"), "count", itoa(len(m.saved.Draft.Machines)),
-			"when", when)},
+		Lines: []event.Msg{text},
 		Choices: []frame.Choice{
 			{Key: "c", Word: "wizard.resume.go-on", Do: func() tea.Cmd { return frame.Send(resumeMsg{m.saved}) }},
 			{Key: "n", Word: "wizard.resume.new"},
@@ -45,28 +37,14 @@ type resumeMsg struct{ saved draft.Saved }
 
 // resumed takes what was kept.
 func (p *Page) resumed(s draft.Saved, e *frame.Env) tea.Cmd {
-	if p.g.Joins() { // the cluster may be another one by now
-		p.g.Draft = p.g.Draft.Clone()
-		for _, m := range p.g.Joining(s.Draft.Machines) {
-			same := func(have config.Machine) bool { return draft.MachineKey(have) == draft.MachineKey(m) }
-			if !slices.ContainsFunc(p.g.Draft.Machines, same) { // it may have been pasted before the question was seen
-				p.g.Draft.Machines = append(p.g.Draft.Machines, m)
-			}
-		}
-	} else {
-		p.g.Draft, p.g.File = s.Draft.Clone(), s.File
-	}
+	there := p.g.Resume(s)
 	for _, st := range p.steps {
 		if h, is := st.(holder); is {
 			h.hold(s.Typed)
 		}
 	}
-	p.snapshot()
-	for i, st := range p.steps {
-		p.been[st.id()] = true
-		if st.id() == s.Step {
-			return tea.Batch(p.goTo(i, e), p.validate())
-		}
+	if there {
+		return tea.Batch(p.toStep(guide.Step(s.Step), e), p.validate())
 	}
 	return p.validate()
 }
@@ -91,67 +69,33 @@ func (p *Page) shrink(was, now string) {
 	p.shrinks = less
 }
 
-func (p *Page) undo(e *frame.Env) tea.Cmd {
-	was := p.g.Draft.Clone()
-	before, ok := p.g.History.Undo(was)
+func (p *Page) undo(e *frame.Env) tea.Cmd { return p.turn(e, "undo", p.g.Undo) }
+
+func (p *Page) redo(e *frame.Env) tea.Cmd { return p.turn(e, "redo", p.g.Redo) }
+
+// turn goes one change back or forth.
+func (p *Page) turn(e *frame.Env, word string, do func(*i18n.Printer) (string, bool)) tea.Cmd {
+	what, ok := do(e.P)
 	if !ok {
-		return frame.Send(frame.Note{Text: e.P.T("wizard.undo.none")})
+		return frame.Send(frame.Note{Text: e.P.T("wizard." + word + ".none")})
 	}
-	p.g.Draft = before
-	note := frame.Note{Text: e.P.T("wizard.undo.done", "what", draft.Difference(e.P, p.g.Draft, was))}
-	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(note))
+	note := frame.Note{Text: e.P.T("wizard."+word+".done", "what", what)}
+	return tea.Batch(p.changed(), p.steps[p.g.At].enter(e), frame.Send(note))
 }
 
-func (p *Page) redo(e *frame.Env) tea.Cmd {
-	was := p.g.Draft.Clone()
-	after, ok := p.g.History.Redo(was)
-	if !ok {
-		return frame.Send(frame.Note{Text: e.P.T("wizard.redo.none")})
-	}
-	p.g.Draft = after
-	note := frame.Note{Text: e.P.T("wizard.redo.done", "what", draft.Difference(e.P, was, p.g.Draft))}
-	return tea.Batch(p.changed(), p.steps[p.at].enter(e), frame.Send(note))
-}
-
-// saved is what is kept of the wizard: without passwords unless they are to be kept. Where machines join a cluster,
-// they are.
+// saved is what is kept of the wizard.
 func (p *Page) saved() draft.Saved {
-	s := draft.Saved{Draft: p.g.Draft.Clone(), Step: p.steps[p.at].id(), File: p.g.File, When: time.Now(),
-		Typed: map[string]string{}}
-	if p.g.Joins() {
-		s.Draft = config.Draft{Machines: p.g.Joining(s.Draft.Machines)}
-	}
-	if !s.Draft.KeepSecrets {
-		s.Draft = s.Draft.WithoutSecrets()
-	}
+	typed := map[string]string{}
 	for _, st := range p.steps {
 		if h, is := st.(holder); is {
-			for field, text := range h.held() {
-				if !s.Draft.KeepSecrets { // a line of an inventory may have some
-					text = withoutSecrets(redact.Assigned(text))
-				}
-				if text != "" {
-					s.Typed[field] = text
-				}
-			}
+			maps.Copy(typed, h.held())
 		}
 	}
-	return s
-}
-
-// withoutSecrets is a text of machines without the passwords of a table.
-func withoutSecrets(text string) string {
-	if l := machines.Read(text); l.Secrets > 0 {
-		return l.Text()
-	}
-	return text
+	return p.g.Saved(typed)
 }
 
 // unsaved says whether something was typed since it was kept last.
-func (p *Page) unsaved() bool {
-	now := p.saved()
-	return !now.Draft.Equal(p.stored.Draft) || now.File != p.stored.File || !maps.Equal(now.Typed, p.stored.Typed)
-}
+func (p *Page) unsaved() bool { return !guide.SameSaved(p.saved(), p.stored) }
 
 // save keeps what was typed.
 func (p *Page) save() tea.Cmd {

@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -62,7 +63,7 @@ func (n *nodes) helps() bool {
 	return n.mode == adding || n.mode == filtering || n.mode == editing && n.edit.helps()
 }
 
-func (n *nodes) id() string { return "nodes" }
+func (n *nodes) id() guide.Step { return guide.MachinesStep }
 
 func (n *nodes) enter(e *frame.Env) tea.Cmd {
 	n.edit = nil
@@ -108,15 +109,6 @@ func (n *nodes) hold(typed map[string]string) {
 	case n.line.Value() != "":
 		n.mode = adding
 	}
-}
-
-func (n *nodes) owns(key string) bool {
-	for _, k := range []string{"machines", "masters", "nodes", "workers", "etcds", "loadbalance"} {
-		if under(key, k) {
-			return true
-		}
-	}
-	return false
 }
 
 // shown are the machines that the filter lets through: words of name, address, role:etcd, state:failed; a ! before one

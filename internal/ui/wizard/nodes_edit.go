@@ -4,6 +4,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
@@ -15,7 +16,7 @@ func (n *nodes) openEdit() tea.Cmd {
 	}
 	n.p.snapshot()
 	n.edited = n.p.g.Draft.Machines[i].Name
-	n.edit = &form{p: n.p, name: "nodes", items: items(n.p.g.MachineFields(i)...)}
+	n.edit = &form{p: n.p, name: guide.MachinesStep, items: items(n.p.g.MachineFields(i)...)}
 	n.mode = editing
 	return n.edit.enter(nil)
 }

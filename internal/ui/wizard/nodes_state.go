@@ -53,7 +53,7 @@ type tally struct {
 func (n *nodes) tally() tally {
 	c := tally{failedBy: map[string]int{}}
 	wrong := map[int]bool{}
-	for _, x := range n.p.problems {
+	for _, x := range n.p.g.Problems {
 		if i := machineOf(x.Key); i >= 0 && x.Severity == event.Error {
 			wrong[i] = true
 		}
@@ -96,12 +96,12 @@ func machineOf(key string) int {
 // standing implements stander: machines that fail or have errors, whether their settings are wrong or what was found on
 // them.
 func (n *nodes) standing() standing {
-	if len(n.p.g.Draft.Machines) == 0 && n.p.steps[n.p.at] == step(n) {
+	if len(n.p.g.Draft.Machines) == 0 && n.p.steps[n.p.g.At] == step(n) {
 		return standing{open: true} // the list has only just begun
 	}
 	c := n.tally()
 	own := 0 // what is wrong with no machine by itself
-	for _, x := range n.p.problemsOf(n) {
+	for _, x := range n.p.g.ProblemsOf(n.id()) {
 		if x.Severity == event.Error && machineOf(x.Key) < 0 {
 			own++
 		}

@@ -114,13 +114,7 @@ func roleWords(e *frame.Env, m config.Machine) string {
 
 // wrongAt are the problems of a machine.
 func (n *nodes) wrongAt(i int) config.Problems {
-	var out config.Problems
-	for _, p := range n.p.problems {
-		if under(p.Key, "machines["+strconv.Itoa(i)+"]") {
-			out = append(out, p)
-		}
-	}
-	return out
+	return n.p.g.Wrong("machines[" + strconv.Itoa(i) + "]")
 }
 
 // tableHead is what the table has besides its rows: the names of its columns, and how many rows are not in sight.
@@ -295,7 +289,7 @@ func some(e *frame.Env, lines []string, w, most int) []string {
 // said is what is wrong, and what is known of the machine under the cursor.
 func (n *nodes) said(e *frame.Env, w, h int) []string {
 	var said []string
-	for _, p := range n.p.problemsOf(n) {
+	for _, p := range n.p.g.ProblemsOf(n.id()) {
 		if !strings.HasPrefix(p.Key, "machines[") && len(n.p.g.Draft.Machines) > 0 {
 			// without machines it is plain what is missing
 			text, next := words(e, p)

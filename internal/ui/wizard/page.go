@@ -8,7 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
@@ -19,7 +18,7 @@ import (
 
 // step is one page of the wizard.
 type step interface {
-	id() string
+	id() guide.Step
 	// enter is called when the person comes to the step.
 	enter(e *frame.Env) tea.Cmd
 	// leave is called when the person goes from it, before the draft is kept.
@@ -31,8 +30,6 @@ type step interface {
 	click(x, y int, e *frame.Env) tea.Cmd
 	wheel(n int)
 	render(e *frame.Env, w, h int) ([]string, *tea.Cursor)
-	// owns says whether a problem at the key is to be fixed here.
-	owns(key string) bool
 	// back takes an Esc for something inside of the step.
 	back(e *frame.Env) bool
 }
@@ -48,13 +45,10 @@ type Page struct {
 	svc   Services
 	ctx   context.Context
 	stop  context.CancelFunc
-	steps []step
-	at    int
-	been  map[string]bool // steps that the person has seen
+	g     *guide.Session
+	steps []step // of the session's
 
-	g        *guide.Session
-	problems config.Problems
-	checks   int // counts changes, so that only the last one is checked
+	checks int // counts changes, so that only the last one is checked
 
 	probed   map[string]*draft.Probe // by address and port
 	login    string                  // with which login they were made
@@ -64,9 +58,7 @@ type Page struct {
 	built    []string // of them: built just now
 	shrinks  bool     // the last key took something away from what stands in a field
 
-	stored draft.Saved  // as it was kept last
-	keyOf  string       // the private key's file that was read last
-	keyBad *event.Fault // what is wrong with it
+	stored draft.Saved // as it was kept last
 
 	rail []railSpot
 	body struct{ x, y, w int } // where the step was drawn
@@ -93,7 +85,7 @@ type (
 
 // New makes a wizard with an empty draft. ctx ends what it has begun.
 func New(ctx context.Context, svc Services) *Page {
-	p := &Page{svc: svc, g: guide.New(), been: map[string]bool{}, probed: map[string]*draft.Probe{}}
+	p := &Page{svc: svc, g: guide.New(), probed: map[string]*draft.Probe{}}
 	p.g.Usual = svc.File
 	p.ctx, p.stop = context.WithCancel(ctx)
 	if p.svc.After == nil {
@@ -101,33 +93,50 @@ func New(ctx context.Context, svc Services) *Page {
 			return tea.Tick(d, func(time.Time) tea.Msg { return m })
 		}
 	}
-	p.steps = []step{newCluster(p), newForm(p, "login"), newNodes(p), newForm(p, "networks"), newForm(p, "runtime")}
-	if svc.Bundles != nil {
-		p.steps = append(p.steps, newBundles(p))
-	}
-	p.steps = append(p.steps, newExtra(p))
-	if svc.Preflight != nil {
-		p.steps = append(p.steps, newPreflight(p))
-	}
-	p.steps = append(p.steps, newReview(p))
-	p.stored = p.saved()
+	p.begin()
 	return p
 }
 
 // NewAdd makes a wizard that lets machines join the cluster of a deploy.yaml.
 func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Page {
 	p := New(ctx, svc)
-	p.steps = nil
-	if p.g.Join(d, file) {
-		p.steps = append(p.steps, &form{p: p, name: "login", items: items(p.g.Field("password"))})
-	}
-	p.steps = append(p.steps, newNodes(p))
-	if svc.Preflight != nil {
-		p.steps = append(p.steps, newPreflight(p))
-	}
-	p.steps = append(p.steps, newReview(p))
-	p.stored = p.saved()
+	p.g.Join(d, file)
+	p.begin()
 	return p
+}
+
+// begin makes the steps that there are services for.
+func (p *Page) begin() {
+	if p.svc.Bundles == nil {
+		p.g.Omit(guide.BundleStep)
+	}
+	if p.svc.Preflight == nil {
+		p.g.Omit(guide.PreflightStep)
+	}
+	p.steps = nil
+	for _, t := range p.g.Steps {
+		p.steps = append(p.steps, p.newStep(t))
+	}
+	p.stored = p.saved()
+}
+
+// newStep returns the page of a step.
+func (p *Page) newStep(t guide.Step) step {
+	switch t {
+	case guide.ClusterStep:
+		return newCluster(p)
+	case guide.MachinesStep:
+		return newNodes(p)
+	case guide.BundleStep:
+		return newBundles(p)
+	case guide.ExtraStep:
+		return newExtra(p)
+	case guide.PreflightStep:
+		return newPreflight(p)
+	case guide.ReviewStep:
+		return newReview(p)
+	}
+	return newForm(p, t)
 }
 
 // Open has the wizard begin with a draft, as one that was read from a file.
@@ -138,8 +147,8 @@ func (p *Page) Open(d config.Draft, file string) {
 
 // Init implements frame.Page.
 func (p *Page) Init(e *frame.Env) tea.Cmd {
-	p.been[p.steps[0].id()] = true
-	cmds := []tea.Cmd{p.steps[p.at].enter(e), p.validate()}
+	p.g.GoTo(p.g.At)
+	cmds := []tea.Cmd{p.steps[p.g.At].enter(e), p.validate()}
 	if p.svc.Load != nil && (p.g.File == "" || p.g.Joins()) {
 		cmds = append(cmds, func() tea.Msg {
 			s, ok := p.svc.Load()
@@ -198,19 +207,14 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	case ownKeysMsg:
 		p.g.OwnKeys = m.files
 	case keyFileMsg:
-		if m.file == p.g.Draft.Value(keyPath) {
-			p.keyOf, p.keyBad = m.file, m.fault
+		if p.g.KeyChecked(m.file, m.fault) {
 			return p.validate()
 		}
 	case validatedMsg:
 		if m.n == p.checks {
-			p.g.Cluster, p.problems = m.cluster, placed(m.problems)
-			if f := p.keyBad; f != nil && p.keyOf == p.g.Draft.Value(keyPath) {
-				p.problems = append(p.problems, config.Problem{Key: keyPath, Code: f.Code, Severity: event.Error,
-					Args: map[string]string{"file": f.Args["file"], "cause": f.Cause}})
-			}
+			p.g.Checked(m.cluster, m.problems)
 			// What was told of a machine or a bundle meanwhile may have made the draft whole, or another one.
-			if f, is := p.steps[p.at].(*preflight); is && !p.problems.HasErrors() &&
+			if f, is := p.steps[p.g.At].(*preflight); is && !p.g.Problems.HasErrors() &&
 				!(f.of == f.now() && f.fault != nil) {
 				return f.enter(e)
 			}
@@ -231,7 +235,7 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	case draft.Bundle:
 		return p.found(m, e)
 	case frame.Back: // of the page that builds bundles
-		if b, is := p.steps[p.at].(*bundles); is && !b.busy {
+		if b, is := p.steps[p.g.At].(*bundles); is && !b.busy {
 			return b.look()
 		}
 	}
@@ -247,21 +251,6 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	return nil
 }
 
-// placed puts a network that machines lie in to the network, once: there it is fixed.
-func placed(list config.Problems) config.Problems {
-	var out config.Problems
-	for _, x := range list {
-		if x.Code == "config.cidr-node" {
-			x.Key = x.Args["name"]
-			if slices.ContainsFunc(out, func(o config.Problem) bool { return o.Code == x.Code && o.Key == x.Key }) {
-				continue
-			}
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
 // say shows an error in the footer.
 func (p *Page) say(e *frame.Env, err error) tea.Cmd {
 	text, _ := e.P.Fault(event.AsFault(err))
@@ -272,12 +261,11 @@ func (p *Page) goTo(i int, e *frame.Env) tea.Cmd {
 	if i < 0 || i >= len(p.steps) {
 		return nil
 	}
-	from := p.steps[p.at]
+	from := p.steps[p.g.At]
 	from.leave()
 	p.snapshot()
-	ahead := i > p.at
-	p.at = i
-	p.been[p.steps[i].id()] = true
+	ahead := i > p.g.At
+	p.g.GoTo(i)
 	cmds := []tea.Cmd{p.save(), p.validate(), p.probe(e, false), p.steps[i].enter(e)}
 	if n, is := from.(*nodes); is && ahead { // nobody goes on without having seen that keys are to be looked at
 		if asks := n.asking(); slices.ContainsFunc(asks,
@@ -288,12 +276,10 @@ func (p *Page) goTo(i int, e *frame.Env) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// toStep goes to the step with the id.
-func (p *Page) toStep(id string, e *frame.Env) tea.Cmd {
-	return p.goTo(slices.IndexFunc(p.steps, func(s step) bool { return s.id() == id }), e)
-}
+// toStep goes to a step.
+func (p *Page) toStep(t guide.Step, e *frame.Env) tea.Cmd { return p.goTo(p.g.Index(t), e) }
 
-func (p *Page) next(e *frame.Env) tea.Cmd { return p.goTo(p.at+1, e) }
+func (p *Page) next(e *frame.Env) tea.Cmd { return p.goTo(p.g.At+1, e) }
 
 // Type implements frame.Page.
 func (p *Page) Type(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
@@ -302,32 +288,32 @@ func (p *Page) Type(m tea.KeyPressMsg, e *frame.Env) (tea.Cmd, bool) {
 	}
 	switch m.String() {
 	case "ctrl+n", "pgdown":
-		if p.at+1 < len(p.steps) && !p.own(m) {
+		if p.g.At+1 < len(p.steps) && !p.own(m) {
 			return p.next(e), true
 		}
 	case "ctrl+p", "pgup":
-		if p.at > 0 && !p.own(m) {
-			return p.goTo(p.at-1, e), true
+		if p.g.At > 0 && !p.own(m) {
+			return p.goTo(p.g.At-1, e), true
 		}
 	case "ctrl+_", "ctrl+/", "ctrl+-":
 		return p.undo(e), true
 	case "ctrl+r", "ctrl+y":
 		return p.redo(e), true
 	}
-	return p.steps[p.at].typed(m, e)
+	return p.steps[p.g.At].typed(m, e)
 }
 
 // own says whether the step itself scrolls by PgUp and PgDn.
 func (p *Page) own(m tea.KeyPressMsg) bool {
-	s, ok := p.steps[p.at].(interface{ scrolls() bool })
+	s, ok := p.steps[p.g.At].(interface{ scrolls() bool })
 	return ok && s.scrolls() && strings.HasPrefix(m.String(), "pg")
 }
 
 // Keys implements frame.Page.
 func (p *Page) Keys(e *frame.Env) []frame.Binding {
-	list := p.steps[p.at].keys(e)
+	list := p.steps[p.g.At].keys(e)
 	has := func(key string) bool { _, ok := frame.Find(list, key); return ok }
-	if p.at+1 < len(p.steps) {
+	if p.g.At+1 < len(p.steps) {
 		list = slices.Insert(list, min(1, len(list)),
 			frame.Binding{Keys: []string{"ctrl+n"}, Show: "Ctrl+N", Word: "wizard.key.next",
 				Do: func() tea.Cmd { return p.next(e) }})
@@ -346,7 +332,7 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 			return tea.Batch(c, frame.Send(frame.Pop{}))
 		}},
 		frame.Binding{Keys: []string{"ctrl+p"}, Show: "Ctrl+P", Word: "wizard.key.prev",
-			Do: func() tea.Cmd { return p.goTo(p.at-1, e) }, Help: true},
+			Do: func() tea.Cmd { return p.goTo(p.g.At-1, e) }, Help: true},
 		frame.Binding{Keys: []string{"ctrl+_"}, Show: "Ctrl+_", Word: "wizard.key.undo",
 			Do: func() tea.Cmd { return p.undo(e) }, Help: true},
 		frame.Binding{Keys: []string{"ctrl+r"}, Show: "Ctrl+R", Word: "wizard.key.redo",
@@ -355,30 +341,30 @@ func (p *Page) Keys(e *frame.Env) []frame.Binding {
 }
 
 // Typing implements frame.Typer.
-func (p *Page) Typing() bool { return p.steps[p.at].typing() }
+func (p *Page) Typing() bool { return p.steps[p.g.At].typing() }
 
 // Helps implements frame.Helper.
 func (p *Page) Helps() bool {
-	h, ok := p.steps[p.at].(interface{ helps() bool })
+	h, ok := p.steps[p.g.At].(interface{ helps() bool })
 	return ok && h.helps()
 }
 
 // Back implements frame.Backer: first out of what is open in the step, then to the step before, then out of the wizard,
 // whose draft is kept.
 func (p *Page) Back(e *frame.Env) (tea.Cmd, bool) {
-	if p.steps[p.at].back(e) {
+	if p.steps[p.g.At].back(e) {
 		return p.changed(), false
 	}
-	if p.at > 0 {
-		return p.goTo(p.at-1, e), false
+	if p.g.At > 0 {
+		return p.goTo(p.g.At-1, e), false
 	}
-	p.steps[p.at].leave()
+	p.steps[p.g.At].leave()
 	return p.save(), true
 }
 
 // Leaving implements frame.Leaver: the draft is kept.
 func (p *Page) Leaving(*frame.Env) (tea.Cmd, bool) {
-	p.steps[p.at].leave()
+	p.steps[p.g.At].leave()
 	if p.svc.Save == nil {
 		return nil, false
 	}
@@ -390,7 +376,7 @@ func (p *Page) Leaving(*frame.Env) (tea.Cmd, bool) {
 }
 
 // Paste implements frame.Paster.
-func (p *Page) Paste(text string, e *frame.Env) tea.Cmd { return p.steps[p.at].paste(text, e) }
+func (p *Page) Paste(text string, e *frame.Env) tea.Cmd { return p.steps[p.g.At].paste(text, e) }
 
 // Click implements frame.Clicker.
 func (p *Page) Click(x, y int, e *frame.Env) tea.Cmd {
@@ -400,51 +386,22 @@ func (p *Page) Click(x, y int, e *frame.Env) tea.Cmd {
 		}
 	}
 	if x >= p.body.x && x < p.body.x+p.body.w && y >= p.body.y {
-		return p.steps[p.at].click(x-p.body.x, y-p.body.y, e)
+		return p.steps[p.g.At].click(x-p.body.x, y-p.body.y, e)
 	}
 	return nil
 }
 
 // Wheel implements frame.Wheeler.
 func (p *Page) Wheel(lines int, _ *frame.Env) tea.Cmd {
-	p.steps[p.at].wheel(lines)
+	p.steps[p.g.At].wheel(lines)
 	return nil
 }
 
-// problemsOf are the errors and warnings that are to be fixed in a step.
-func (p *Page) problemsOf(s step) config.Problems {
-	var out config.Problems
-	for _, x := range p.problems {
-		owner := slices.IndexFunc(p.steps, func(s step) bool { return s.owns(x.Key) })
-		if x.Code == "config.bundle-missing" {
-			owner = slices.IndexFunc(p.steps, func(s step) bool { return s.id() == "bundle" })
-		}
-		if x.Code == "config.no-masters" && len(p.g.Draft.With(bundle.ControlPlane)) > 0 {
-			continue // it is told of the machine that is wrong
-		}
-		if owner >= 0 && p.steps[owner] == s {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
-// words are a problem's sentence and its advice. Lines of the file mean nothing here, so what names them has words of
-// its own.
-func words(e *frame.Env, p config.Problem) (text, next string) {
-	text, next = e.P.FaultIn("form", p.Fault())
-	return event.Clean(text), event.Clean(next)
-}
+// words are a problem's sentence and its advice.
+func words(e *frame.Env, p config.Problem) (text, next string) { return faultWords(e, p.Fault()) }
 
 // faultWords are a fault's, with what helps in the wizard where that is another thing than on a command line.
-func faultWords(e *frame.Env, f *event.Fault) (text, next string) {
-	if f.Code == "usage.secret" && f.Args["what"] != "prompt" { // a file or a variable: the words for it say which
-		text, next = e.P.Fault(f)
-		return event.Clean(text), event.Clean(next)
-	}
-	text, next = e.P.FaultIn("form", f)
-	return event.Clean(text), event.Clean(next)
-}
+func faultWords(e *frame.Env, f *event.Fault) (text, next string) { return guide.Words(e.P, "", f) }
 
 // wrapped is text broken into lines of a style.
 func wrapped(s string, w int) []string {

@@ -36,7 +36,7 @@ func TestPastedLinesStandInFields(t *testing.T) {
 		a, p, _ := open(t, i18n.English, false, 100, 30)
 		uitest.Keys(t, a, "ctrl+n", "ctrl+n", "ctrl+v")
 		uitest.Drive(t, a, tea.PasteMsg{Content: "one" + end + "two" + end + "three"})
-		if got := p.steps[p.at].(*nodes).area.Value(); got != "one\ntwo\nthree" {
+		if got := p.steps[p.g.At].(*nodes).area.Value(); got != "one\ntwo\nthree" {
 			t.Errorf("%q in a block: %q", end, got)
 		}
 		a, p, _ = open(t, i18n.English, false, 100, 30)

@@ -52,7 +52,7 @@ func toReview(t testing.TB, lang i18n.Lang, ascii bool, w, h, n int, roles ...st
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, fmt.Sprintf("192.168.1.[%d-%d]", 15, 14+n))
 	uitest.Keys(t, a, append([]string{"enter", "enter"}, roles...)...)
-	for p.steps[p.at].id() != "review" {
+	for p.steps[p.g.At].id() != "review" {
 		uitest.Keys(t, a, "ctrl+n")
 	}
 	return a

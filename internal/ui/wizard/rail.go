@@ -36,7 +36,7 @@ func (p *Page) standing(s step) standing {
 	if x, is := s.(stander); is {
 		return x.standing()
 	}
-	errors, _ := p.problemsOf(s).Count()
+	errors, _ := p.g.ProblemsOf(s.id()).Count()
 	return standing{errors: errors}
 }
 
@@ -52,11 +52,11 @@ type railState struct {
 func (p *Page) state(e *frame.Env, i int) railState {
 	t, g := e.Theme, e.Theme.Glyphs
 	s := p.steps[i]
-	at, been := p.standing(s), p.been[s.id()]
+	at, been := p.standing(s), p.g.Been[s.id()]
 	switch {
 	case been && at.errors > 0:
 		return railState{g.Failed, t.Bad, e.P.T("wizard.errors", "count", itoa(at.errors)), at.errors}
-	case i == p.at:
+	case i == p.g.At:
 		return railState{g.Running, t.Chosen, e.P.T("wizard.state.now"), 0}
 	case been && at.asks > 0:
 		return railState{g.Ignored, t.Warn, e.P.T("wizard.state.look"), 0}
@@ -100,12 +100,12 @@ func (p *Page) beside(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	side := []string{""}
 	for i, x := range p.states(e) {
 		s, said := p.steps[i], x.word
-		name, style := e.P.T("wizard.step."+s.id()), t.Dim
-		if i == p.at {
+		name, style := s.id().Title(e.P), t.Dim
+		if i == p.g.At {
 			style = t.Strong
 		}
 		mark := " "
-		if i == p.at {
+		if i == p.g.At {
 			mark = t.Chosen.Render(t.Glyphs.Pointer)
 		}
 		l := new(widget.Line).Space(1).Add(x.st, x.glyph).Space(1).Add(style,
@@ -141,20 +141,20 @@ func (p *Page) beside(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 // top draws the steps in one line: as many as fit, the one that is shown among them.
 func (p *Page) top(e *frame.Env, w int) string {
 	t := e.Theme
-	count := itoa(p.at+1) + "/" + itoa(len(p.steps))
+	count := itoa(p.g.At+1) + "/" + itoa(len(p.steps))
 	room := w - widget.Width(count) - 3 - 4 // for the signs that there are more
 	states := p.states(e)
 	name := func(i int) string { // with the number of its errors, for there is no room for the word
-		name := e.P.T("wizard.step." + p.steps[i].id())
+		name := p.steps[i].id().Title(e.P)
 		if n := states[i].errors; n > 0 {
 			name += " " + itoa(n)
 		}
 		return name
 	}
 	wide := func(i int) int { return 2 + widget.Width(name(i)) + 2 }
-	from := p.at
-	used := wide(p.at)
-	to := p.at + 1
+	from := p.g.At
+	used := wide(p.g.At)
+	to := p.g.At + 1
 	for grown := true; grown; {
 		grown = false
 		if to < len(p.steps) && used+wide(to) <= room {
@@ -173,7 +173,7 @@ func (p *Page) top(e *frame.Env, w int) string {
 		if x.errors > 0 {
 			style = x.st
 		}
-		if i == p.at {
+		if i == p.g.At {
 			style = t.Strong
 		}
 		at := l.Width()
@@ -189,16 +189,10 @@ func (p *Page) top(e *frame.Env, w int) string {
 // step draws the heading of a step and the step below it.
 func (p *Page) step(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	t := e.Theme
-	s := p.steps[p.at]
-	head := []string{t.Title.Render(e.P.T("wizard.head." + s.id()))}
+	s := p.steps[p.g.At]
+	head := []string{t.Title.Render(s.id().Heading(e.P))}
 	if h > 14 && (s.id() != "review" || h > 20) { // there the preview needs the lines
-		about := e.P.T("wizard.about." + s.id())
-		if p.g.Joins() && s.id() == "nodes" {
-			about = e.P.T("wizard.add.about")
-		}
-		if t.NoGrey && s.id() == "cluster" {
-			about = e.P.T("wizard.about.cluster.mono")
-		}
+		about := p.g.About(e.P, s.id(), !t.NoGrey)
 		for _, l := range wrapped(about, w) {
 			head = append(head, t.Dim.Render(l))
 		}

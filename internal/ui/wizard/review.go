@@ -8,6 +8,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -44,12 +45,11 @@ type review struct {
 
 func newReview(p *Page) step { return &review{p: p, found: -1} }
 
-func (r *review) typing() bool     { return r.finds }
-func (r *review) id() string       { return "review" }
-func (r *review) leave()           {}
-func (r *review) owns(string) bool { return false }
-func (r *review) wheel(n int)      { r.top += n }
-func (r *review) scrolls() bool    { return true }
+func (r *review) typing() bool   { return r.finds }
+func (r *review) id() guide.Step { return guide.ReviewStep }
+func (r *review) leave()         {}
+func (r *review) wheel(n int)    { r.top += n }
+func (r *review) scrolls() bool  { return true }
 
 type (
 	diskMsg struct {
@@ -281,9 +281,9 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 	case errors > 0:
 		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-preflight",
 			Do: func() tea.Cmd {
-				return r.p.toStep("preflight", e)
+				return r.p.toStep(guide.PreflightStep, e)
 			}})
-	case r.p.problems.HasErrors():
+	case r.p.g.Problems.HasErrors():
 		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-problem",
 			Do: func() tea.Cmd {
 				return r.p.toProblem(e)
@@ -299,7 +299,7 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 				return r.ask(true)
 			}, Now: true})
 	}
-	if r.p.svc.Write != nil && !r.p.g.Joins() && !r.p.problems.HasErrors() {
+	if r.p.svc.Write != nil && !r.p.g.Joins() && !r.p.g.Problems.HasErrors() {
 		list = append(list, frame.Binding{Keys: []string{"w"}, Word: "wizard.key.write", Do: func() tea.Cmd {
 			return r.ask(false)
 		}})
@@ -344,10 +344,10 @@ func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		tabs.To(w-widget.Width(right)).Add(t.Dim, right)
 	}
 	out := []string{tabs.String()}
-	if n, _ := r.p.problems.Count(); n > 0 {
+	if n, _ := r.p.g.Problems.Count(); n > 0 {
 		out = append(out, complaint(e, event.Error, e.P.T("wizard.preflight.invalid", "count", itoa(n)), "", w)...)
 	}
-	if !r.p.problems.HasErrors() && r.written == "" {
+	if !r.p.g.Problems.HasErrors() && r.written == "" {
 		out = append(append(out, r.verdict(e, w, h)...), r.singlePoint(e, w)...)
 	}
 	if r.written != "" {
@@ -452,7 +452,7 @@ func (r *review) signedLines(e *frame.Env, w int) []string {
 func (r *review) planLines(e *frame.Env, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
 	switch {
-	case r.p.problems.HasErrors():
+	case r.p.g.Problems.HasErrors():
 		return []string{t.Dim.Render(e.P.T("wizard.plan.invalid"))}
 	case r.busy:
 		return []string{t.Busy.Render(g.Running + " " + e.P.T("wizard.plan.busy"))}

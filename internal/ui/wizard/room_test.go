@@ -44,7 +44,7 @@ func TestWhatIsWrongTakesTheRowsThatAreFree(t *testing.T) {
 func TestAPageOfMachinesIsNoStep(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 80, 24)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
-	at := p.at
+	at := p.g.At
 	uitest.Keys(t, a, "pgdown", "pgup")
 	uitest.Type(t, a, "10.1.0.[20-79]")
 	uitest.Keys(t, a, "enter")
@@ -56,8 +56,8 @@ func TestAPageOfMachinesIsNoStep(t *testing.T) {
 	uitest.Has(t, a, "10.1.0.20", "50 more below")
 	uitest.Type(t, a, "fn")
 	uitest.Keys(t, a, "pgdown", "ctrl+v", "pgdown", "pgup", "esc", "/", "pgdown", "pgup")
-	if p.at != at || machinesOf(p).line.Value() != "fn" {
-		t.Errorf("step %d, want %d; the line has %q", p.at, at, machinesOf(p).line.Value())
+	if p.g.At != at || machinesOf(p).line.Value() != "fn" {
+		t.Errorf("step %d, want %d; the line has %q", p.g.At, at, machinesOf(p).line.Value())
 	}
 	uitest.Keys(t, a, "esc", "a", "?")
 	uitest.Has(t, a, "PgUp PgDn  page")

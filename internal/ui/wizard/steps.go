@@ -5,15 +5,15 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
 // newCluster is the name of the cluster, and where its deploy.yaml goes.
 func newCluster(p *Page) step {
-	f := newForm(p, "cluster")
+	f := newForm(p, guide.ClusterStep)
 	if p.svc.Read != nil {
 		f.more = func(*frame.Env) []frame.Binding {
 			return []frame.Binding{{Keys: []string{"ctrl+o"}, Show: "Ctrl+O", Word: "wizard.key.import",
@@ -61,30 +61,19 @@ func (p *Page) imported(m importedMsg, e *frame.Env) tea.Cmd {
 			return n.takeText(string(m.data), e)
 		}
 	}
-	d, problems := config.ReadDraft(m.data, m.path)
-	if d.Blank() {
-		if problems.HasErrors() {
-			text, _ := words(e, problems[0])
-			return frame.Send(frame.Note{Text: text})
-		}
+	if bad, ok := p.g.Import(m.data, m.path); !ok {
+		text, _ := words(e, bad)
+		return frame.Send(frame.Note{Text: text})
 	}
-	p.snapshot()
-	p.g.Draft = d
-	p.snapshot()
-	return tea.Batch(p.changed(), p.steps[p.at].enter(e),
-		frame.Send(frame.Note{Text: e.P.T("wizard.imported", "count", itoa(len(d.Machines)), "file", m.path)}))
+	return tea.Batch(p.changed(), p.steps[p.g.At].enter(e),
+		frame.Send(frame.Note{Text: e.P.T("wizard.imported", "count", itoa(len(p.g.Draft.Machines)), "file", m.path)}))
 }
-
-const keyPath = "private-key-path"
 
 // lookAtKey looks at the file of the private key, once as long as it is the same.
 func (p *Page) lookAtKey() tea.Cmd {
-	file, look := p.g.Draft.Value(keyPath), p.svc.KeyFile
-	if look == nil || file == p.keyOf {
-		return nil
-	}
-	if file == "" {
-		p.keyOf, p.keyBad = "", nil
+	file, check := p.g.KeyToCheck()
+	look := p.svc.KeyFile
+	if look == nil || !check || file == "" {
 		return nil
 	}
 	return func() tea.Msg { return keyFileMsg{file, look(file)} }

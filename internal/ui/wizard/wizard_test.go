@@ -227,8 +227,8 @@ func TestThreeMachinesTakeOneLine(t *testing.T) {
 	if c, problems := d.Check("x"); !ok || c == nil || len(c.Nodes) != 3 || len(w.ran) != 1 || w.has {
 		t.Fatalf("%v %v %v: %v", ok, c, w.ran, problems)
 	}
-	if p.problems.HasErrors() {
-		t.Error(p.problems)
+	if p.g.Problems.HasErrors() {
+		t.Error(p.g.Problems)
 	}
 }
 
@@ -408,7 +408,7 @@ func TestGoldens(t *testing.T) {
 				}
 			}
 			for i, s := range p.steps {
-				id := s.id()
+				id := string(s.id())
 				if id == "nodes" {
 					uitest.Type(t, a, fmt.Sprintf("192.168.1.[%d-%d]", 10, 9+n))
 					uitest.Keys(t, a, "enter", "enter", "g", "down")
@@ -554,7 +554,7 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 			same("another size", func() { uitest.Drive(t, a, tea.WindowSizeMsg{Width: wide, Height: high}) })
 		case 1:
 			n := machinesOf(p)
-			among := p.steps[p.at] == step(n) && n.mode != editing && n.mode != filtering && wide >= 60 && high >= 16
+			among := p.steps[p.g.At] == step(n) && n.mode != editing && n.mode != filtering && wide >= 60 && high >= 16
 			uitest.Drive(t, a, tea.PasteMsg{Content: text})
 			if l := machines.Read(text); among && n.whole(l) && n.line.Value() == "" && n.area.Value() == "" {
 				for _, m := range l.Entries { // each is in the table, whatever stood there before
