@@ -34,6 +34,9 @@ type Session struct {
 	// Members are the machines of the running cluster that others join, by draft.MachineKey; nil for a new cluster.
 	Members map[string]bool
 
+	probes map[string]*draft.Probe // by draft.MachineKey
+	login  string                  // that they are made with
+
 	keyFile  string // file of the private key that was checked last
 	keyFault *event.Fault
 

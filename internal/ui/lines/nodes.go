@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/report"
@@ -39,7 +37,7 @@ func (w *wizard) machines(ctx context.Context) error {
 		}
 		w.machineLine(text)
 	}
-	w.look()
+	w.look(false)
 	return w.await(ctx, probePatience)
 }
 
@@ -55,23 +53,23 @@ func (w *wizard) machineLine(text string) {
 		return
 	}
 	if name, is := strings.CutPrefix(text, "-"); is && !strings.HasPrefix(name, " ") {
-		if i, ok := w.machine(name); ok {
-			w.change(func() {
-				draft.RenameLogin(&w.g.Draft, w.g.Draft.Machines[i].Name, "")
-				w.g.Draft.Machines = slices.Delete(w.g.Draft.Machines, i, i+1)
-			})
+		if i, ok := w.machine(name); ok && w.g.RemoveMachines([]int{i}) {
+			w.say("wizard.nodes.etcd-default")
 		}
 		return
 	}
 	if words := strings.Fields(text); len(words) > 1 {
-		if i := w.find(words[0]); i >= 0 && net.ParseIP(words[0]) == nil && w.onlyChanges(words[1:]) {
-			if _, ok := w.machine(words[0]); ok {
-				w.changeMachine(i, words[1:])
+		if i := w.find(words[0]); i >= 0 && net.ParseIP(words[0]) == nil && guide.Edits(words[1:]) {
+			if _, ok := w.machine(words[0]); !ok {
+				return
+			}
+			if bad, ok := w.g.EditMachine(i, words[1:]); !ok {
+				w.wrong(bad)
 			}
 			return
 		}
 	}
-	w.change(func() { w.take(machines.Read(text)) })
+	w.take(machines.Read(text))
 }
 
 // take adds machines, and says what was not understood.
@@ -83,23 +81,13 @@ func (w *wizard) take(l machines.List) {
 			return
 		}
 	}
-	if w.g.Joins() {
-		l = draft.OneLogin(w.g.Draft, l)
-	}
+	l = w.g.Joinable(l)
 	for _, b := range l.Rejected {
-		next := w.t("wizard.nodes.unread.next")
-		if own, ok := w.p.Under(b.Why, "next"); ok {
-			next = own
-		}
-		w.complain(event.Error, w.p.Msg(b.Why), next)
+		w.complain(event.Error, w.p.Msg(b.Why), guide.UnreadNext(w.p, b.Why))
 	}
-	x := draft.AddMachines(&w.g.Draft, l.Entries, w.g.Members)
-	if x.Changed > 0 {
-		w.say("wizard.nodes.changed", "count", strconv.Itoa(x.Changed))
-	}
-	if len(x.Same) > 0 {
-		w.say("wizard.nodes.same", "count", strconv.Itoa(len(x.Same)), "ip", x.Same[0])
-	}
+	x := w.g.AddMachines(l.Entries)
+	x.Fresh = 0 // the list shows them
+	w.print(guide.AddedWords(w.p, x)...)
 	for _, m := range draft.ImportRemarks(l) {
 		w.print(w.p.Msg(m))
 	}
@@ -111,7 +99,7 @@ func (w *wizard) find(name string) int {
 	if i, ok := numbered(name, len(w.g.Draft.Machines)); ok {
 		return i
 	}
-	return slices.IndexFunc(w.g.Draft.Machines, func(m config.Machine) bool { return m.Name == name || m.IP == name })
+	return w.g.FindMachine(name)
 }
 
 // machine is find for one that may be changed; it says why not.
@@ -121,47 +109,11 @@ func (w *wizard) machine(name string) (int, bool) {
 		w.say("plain.no-such", "text", name)
 		return 0, false
 	}
-	if w.g.Members[draft.MachineKey(w.g.Draft.Machines[i])] {
+	if w.g.Member(w.g.Draft.Machines[i]) {
 		w.say("plain.member", "name", w.g.Draft.Machines[i].Name)
 		return 0, false
 	}
 	return i, true
-}
-
-// onlyChanges says whether all words are roles or settings of a machine.
-func (w *wizard) onlyChanges(words []string) bool {
-	return !slices.ContainsFunc(words, func(word string) bool {
-		_, role := machines.RoleOf(strings.Trim(word, ","))
-		key, _, set := strings.Cut(word, "=")
-		return !role && !(set && slices.Contains([]string{"name", "ip", "port", "arch"}, key))
-	})
-}
-
-// changeMachine gives a machine the roles that are named, if any are, and the settings.
-func (w *wizard) changeMachine(i int, words []string) {
-	m := w.g.Draft.Machines[i]
-	var roles []bundle.Role
-	for _, word := range words {
-		if r, is := machines.RoleOf(strings.Trim(word, ",")); is {
-			if !slices.Contains(roles, r) {
-				roles = append(roles, r)
-			}
-			continue
-		}
-		key, value, _ := strings.Cut(word, "=")
-		if bad, is := config.CheckMachine(key, value); is {
-			w.wrong(bad)
-			return
-		}
-		*map[string]*string{"name": &m.Name, "ip": &m.IP, "port": &m.Port, "arch": &m.Arch}[key] = value
-	}
-	if len(roles) > 0 {
-		m.Roles = roles
-	}
-	if m.Port == "22" {
-		m.Port = ""
-	}
-	w.change(func() { w.g.Draft.Machines[i] = m })
 }
 
 func (w *wizard) listMachines() {
@@ -178,34 +130,19 @@ func (w *wizard) listMachines() {
 		if m.Arch != "" {
 			line += "  " + m.Arch
 		}
-		switch l, known := w.looked[lookID(m)]; {
-		case w.g.Member(m):
-			line += "  " + w.t("wizard.look.member")
-		case known && l.Errors() > 0:
-			line += "  " + w.t("wizard.errors", "count", strconv.Itoa(l.Errors()))
-		case known:
-			line += "  " + w.t("wizard.look."+string(l.Stage))
+		if w.g.Member(m) || w.g.Probe(m) != nil {
+			_, state := w.g.MachineState(w.p, i)
+			line += "  " + state
 		}
 		w.print(event.Clean(line))
 	}
 }
 
-func lookID(m config.Machine) string { return m.IP + " " + m.Port }
-
-// look begins to look at the machines that were not looked at with this login.
-func (w *wizard) look() {
-	if login := draft.LoginText(w.g.Draft); login != w.login {
-		w.login, w.looked, w.asking = login, map[string]draft.Probe{}, nil
-	}
+// look begins to probe the machines that were not probed with this login; again also those whose probe ended.
+func (w *wizard) look(again bool) {
+	list, _ := w.g.Unprobed(again)
 	d := w.g.Draft.Clone()
-	for _, m := range w.g.Fresh() {
-		if _, bad := config.CheckMachine("ip", m.IP); bad {
-			continue
-		}
-		if _, begun := w.looked[lookID(m)]; begun {
-			continue
-		}
-		w.looked[lookID(m)] = draft.Probe{Machine: m, Stage: draft.Reaching}
+	for _, m := range list {
 		w.looking.Go(func() {
 			w.svc.Probe(w.probes, d, m, func(l draft.Probe) {
 				select {
@@ -217,27 +154,14 @@ func (w *wizard) look() {
 	}
 }
 
-// busy is how many machines are looked at, without those that wait for the person.
-func (w *wizard) busy() int {
-	n := 0
-	for _, l := range w.looked {
-		switch l.Stage {
-		case draft.Failed, draft.Seen, draft.Asking:
-		default:
-			n++
-		}
-	}
-	return n
-}
-
 // await waits for the looks that go on, as long as there is patience, and tells what they found.
 func (w *wizard) await(ctx context.Context, patience time.Duration) error {
 	end := time.NewTimer(patience)
 	defer end.Stop()
-	if w.busy() > 0 {
-		w.say("plain.looking", "count", strconv.Itoa(w.busy()))
+	if w.g.Probing() > 0 {
+		w.say("plain.looking", "count", strconv.Itoa(w.g.Probing()))
 	}
-	for late := false; w.busy() > 0 && !late; {
+	for late := false; w.g.Probing() > 0 && !late; {
 		select {
 		case l := <-w.news:
 			w.hearOf(l)
@@ -246,13 +170,13 @@ func (w *wizard) await(ctx context.Context, patience time.Duration) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if len(w.asking) > 0 && (w.busy() == 0 || late) {
+		if len(w.g.Asking()) > 0 && (w.g.Probing() == 0 || late) {
 			if err := w.tellNews(ctx); err != nil {
 				return err
 			}
 		}
 	}
-	if n := w.busy(); n > 0 {
+	if n := w.g.Probing(); n > 0 {
 		w.say("plain.looking-on", "count", strconv.Itoa(n))
 	}
 	return w.tellNews(ctx)
@@ -270,19 +194,18 @@ func (w *wizard) tellNews(ctx context.Context) error {
 		}
 		break
 	}
-	if len(w.asking) == 0 {
+	list := w.g.Asking()
+	if len(list) == 0 {
 		return nil
 	}
-	list := w.asking
-	w.asking = nil
 	var keys []backend.HostKey
 	for _, l := range list {
-		keys = append(keys, backend.KeyOf(&l))
+		keys = append(keys, backend.KeyOf(l))
 	}
 	groups, of := backend.GroupKeys(keys)
 	trusted, err := w.HostKeys(ctx, groups, w.svc.KnownHosts)
 	for i, l := range list {
-		w.looked[lookID(l.Machine)] = draft.Probe{Machine: l.Machine, Stage: draft.LogIn}
+		w.g.SetProbe(draft.Probe{Machine: l.Machine, Stage: draft.LogIn})
 		l.Key.Answer(of[i] < len(trusted) && trusted[of[i]])
 	}
 	if err != nil {
@@ -293,20 +216,16 @@ func (w *wizard) tellNews(ctx context.Context) error {
 
 // hearOf takes news of a look; its end is told.
 func (w *wizard) hearOf(l draft.Probe) {
-	key := lookID(l.Machine)
-	if _, is := w.looked[key]; !is { // of a login that is no longer
+	if !w.g.Probed(l) { // with an earlier login
 		if l.Key != nil {
 			l.Key.Answer(false)
 		}
 		return
 	}
-	w.looked[key] = l
 	name := event.Clean(l.Machine.Name)
 	switch l.Stage {
-	case draft.Asking:
-		w.asking = append(w.asking, l)
 	case draft.Failed:
-		text, next := w.p.Fault(l.Fault)
+		text, next := guide.Words(w.p, "plain", l.Fault)
 		w.complain(event.Error, name+": "+w.t(draft.FailedWord(l.Fault))+": "+text, next)
 	case draft.Seen:
 		word := "plain.seen"
@@ -322,12 +241,7 @@ func (w *wizard) hearOf(l draft.Probe) {
 		for _, f := range l.Findings {
 			w.finding(f)
 		}
-		for i := range w.g.Draft.Machines {
-			if m := &w.g.Draft.Machines[i]; lookID(*m) == key && m.Arch == "" && l.Arch == "arm64" {
-				m.Arch = l.Arch
-			}
-		}
-	case draft.Reaching, draft.LogIn, draft.Inspecting:
+	case draft.Asking, draft.Reaching, draft.LogIn, draft.Inspecting:
 	}
 }
 

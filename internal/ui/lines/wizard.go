@@ -32,10 +32,7 @@ type wizard struct {
 	// looks at machines go on while the person does; what they tell is said before the next question
 	looking sync.WaitGroup
 	probes  context.Context //nolint:containedctx // ended with the wizard
-	login   string          // that the machines were looked at with
 	news    chan draft.Probe
-	looked  map[string]draft.Probe // by address and port
-	asking  []draft.Probe
 }
 
 // checkResult is what preflight has found, of which draft.
@@ -63,7 +60,6 @@ func newWizard(m *menu, svc backend.DraftServices) *wizard {
 	g.Usual = svc.File
 	return &wizard{
 		svc: svc, conversation: m.conversation, m: m, g: g, news: make(chan draft.Probe, 4096),
-		looked: map[string]draft.Probe{},
 	}
 }
 
@@ -208,6 +204,14 @@ func (w *wizard) ask(ctx context.Context, prompt string) (string, error) {
 			return "", w.undo(w.g.Undo, "plain.undone")
 		case ":r":
 			return "", w.undo(w.g.Redo, "plain.redone")
+		case ":p":
+			w.look(true)
+			if err := w.await(ctx, probePatience); err != nil {
+				return "", err
+			}
+			return "", errAgain
+		case ":s":
+			return "", w.anyStep(ctx)
 		case ":l":
 			w.otherLang()
 			return "", errAgain

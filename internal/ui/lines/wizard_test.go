@@ -61,7 +61,7 @@ func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
 	m, said := dialogue(t, i18n.English)
 	w := readyDraft(m)
 	x := w.g.Draft.Machines[0]
-	w.looked[lookID(x)] = draft.Probe{Machine: x, Stage: draft.Reaching}
+	w.g.Unprobed(false)
 	w.hearOf(draft.Probe{Machine: x, Stage: draft.Seen, OS: "Debian",
 		Findings: []event.Finding{{Host: x.Name, Severity: event.Error,
 			Fault: *event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old")}}})
@@ -186,5 +186,29 @@ func TestPlainFilesOfMachines(t *testing.T) {
 	says(t, said.String(), "1 machine is reached through bastion ops@192.0.2.1:2222")
 	if got := w.g.Draft.Value("eggo.bastion"); got != `"ops@192.0.2.1:2222"` || len(w.g.Draft.Machines) != 1 {
 		t.Errorf("bastion %s, machines %v", got, w.g.Draft.Machines)
+	}
+}
+
+// From every question another step can be chosen, and the machines can be probed again.
+func TestWizard_GoesToAnyStepAndProbesAgain(t *testing.T) {
+	t.Parallel()
+	probes := 0
+	m, said, f := dialogueAt(i18n.English, strings.Join([]string{
+		"n1 192.0.2.1", "", ":p", ":s", "1", ":q",
+	}, "\n")+"\n")
+	svc := f.draft()
+	probe := svc.Probe
+	svc.Probe = func(ctx context.Context, d config.Draft, x config.Machine, tell func(draft.Probe)) {
+		probes++
+		probe(ctx, d, x, tell)
+	}
+	w := newWizard(m, svc)
+	w.g.Steps = []guide.Step{guide.MachinesStep, guide.NetworksStep, guide.ReviewStep}
+	if err := w.run(t.Context()); !errors.Is(err, errLeft) {
+		t.Error(err)
+	}
+	seen := func(step string) int { return strings.Count(said.String(), step) }
+	if probes != 2 || seen("Step 2 of 3") != 2 || seen("Step 1 of 3") != 2 {
+		t.Errorf("%d probes\n%s", probes, said)
 	}
 }

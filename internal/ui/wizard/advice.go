@@ -55,8 +55,9 @@ func (p *Page) whoIsFound(e *frame.Env) []tip {
 	}
 	var list []state
 	for _, m := range p.g.Draft.Machines {
-		l := p.probed[draft.MachineKey(m)]
-		glyph, ink, word := stage(e, l, 0)
+		l := p.g.Probe(m)
+		how, word := guide.State(e.P, l, 0)
+		glyph, ink := tone(e, how)
 		i := slices.IndexFunc(list, func(s state) bool { return s.word == word })
 		if i < 0 {
 			i, list = len(list), append(list, state{glyph: glyph, word: word, ink: ink})
@@ -165,7 +166,7 @@ func (p *Page) runtimeTopics(e *frame.Env) []topic {
 func (n *nodes) advice(e *frame.Env) ([]topic, int) {
 	t := e.Theme
 	var roles []tip
-	for k, r := range allRoles() {
+	for k, r := range guide.Roles() {
 		word := string("MWEL"[k]) + " " + e.P.T("ui.role."+string(r))
 		roles = append(roles, tip{label: word, ink: t.Accent, text: e.P.T("wizard.tips.role." + string(r))})
 	}
@@ -218,10 +219,10 @@ func (n *nodes) machine(e *frame.Env, i int) []tip {
 	add("host", l.Hostname)
 	add("os", strings.TrimSpace(l.OS+" "+l.Arch))
 	if l.CPUs > 0 {
-		add("size", e.P.List([]string{e.P.T("wizard.fact.cpus", "count", itoa(l.CPUs)), size(l.Memory)}))
+		add("size", e.P.List([]string{e.P.T("wizard.fact.cpus", "count", itoa(l.CPUs)), guide.Size(l.Memory)}))
 	}
 	if l.Disk > 0 {
-		add("disk", e.P.T("wizard.fact.disk", "size", size(l.Disk)))
+		add("disk", e.P.T("wizard.fact.disk", "size", guide.Size(l.Disk)))
 	}
 	add("clock", skew(e, l.Skew))
 	add("cluster", l.Cluster)
@@ -313,7 +314,7 @@ func (p *Page) spread(e *frame.Env) []tip {
 	systems := map[string]int{}
 	var names []string
 	for _, m := range p.g.Draft.Machines {
-		l := p.probed[draft.MachineKey(m)]
+		l := p.g.Probe(m)
 		if l == nil || l.Stage != draft.Seen {
 			continue
 		}
@@ -342,8 +343,8 @@ func (p *Page) spread(e *frame.Env) []tip {
 		out = append(out, tip{label: e.P.T("wizard.tips.machine." + key), text: said})
 	}
 	add("cpus", func(l *draft.Probe) int64 { return int64(l.CPUs) }, func(n int64) string { return itoa(int(n)) })
-	add("memory", func(l *draft.Probe) int64 { return l.Memory }, size)
-	add("disk", func(l *draft.Probe) int64 { return l.Disk }, size)
+	add("memory", func(l *draft.Probe) int64 { return l.Memory }, guide.Size)
+	add("disk", func(l *draft.Probe) int64 { return l.Disk }, guide.Size)
 	return append(out, tip{label: e.P.T("wizard.tips.machine.clock"), text: skews(e, seen)})
 }
 
@@ -359,5 +360,4 @@ func skews(e *frame.Env, list []*draft.Probe) string {
 	return e.P.T("wizard.tips.machine.clock.most", "skew", most.Round(clockUnit).String())
 }
 
-// clockUnit is how exactly the difference of a clock is shown.
 const clockUnit = 100 * time.Millisecond

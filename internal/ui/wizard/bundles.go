@@ -161,7 +161,7 @@ func fits(m *bundle.Manifest, l *draft.Probe) bool {
 func (p *Page) misfits(m *bundle.Manifest) []string {
 	var out []string
 	for _, x := range p.g.Draft.Machines {
-		if l := p.probed[draft.MachineKey(x)]; l != nil && l.Stage == draft.Seen && l.Arch == m.Arch && !fits(m, l) {
+		if l := p.g.Probe(x); l != nil && l.Stage == draft.Seen && l.Arch == m.Arch && !fits(m, l) {
 			out = append(out, x.Name)
 		}
 	}
@@ -172,7 +172,7 @@ func (p *Page) misfits(m *bundle.Manifest) []string {
 func (p *Page) unserved() []string {
 	var out []string
 	for _, x := range p.g.Draft.Machines {
-		l := p.probed[draft.MachineKey(x)]
+		l := p.g.Probe(x)
 		if l == nil || l.Stage != draft.Seen {
 			continue
 		}

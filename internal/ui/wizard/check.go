@@ -162,14 +162,11 @@ func (p *Page) toKeys(e *frame.Env) tea.Cmd {
 	if n == nil {
 		return c
 	}
-	if asks := n.asking(); len(asks) > 0 {
+	if asks := n.p.g.Asking(); len(asks) > 0 {
 		return tea.Batch(c, n.askKeys(asks))
 	}
-	for key, l := range p.probed {
-		if l.Stage == draft.Failed && l.Fault != nil && l.Fault.Code == "ssh.hostkey-unknown" {
-			delete(p.probed, key)
-			n.followed[key] = true
-		}
+	for _, m := range p.g.ForgetRefused() {
+		n.followed[draft.MachineKey(m)] = true
 	}
 	return tea.Batch(c, p.probe(e, false))
 }

@@ -1,12 +1,10 @@
 package wizard
 
 import (
-	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/report"
@@ -127,12 +125,7 @@ func (f *preflight) said(e *frame.Env, r causeRow, word string) string {
 // without leaves out the machines of what is chosen.
 func (f *preflight) without(names []string) tea.Cmd {
 	p := f.p
-	p.snapshot()
-	p.g.Draft.Machines = slices.DeleteFunc(p.g.Draft.Machines,
-		func(m config.Machine) bool {
-			return slices.Contains(names, m.Name) && !p.g.Members[draft.MachineKey(m)]
-		})
-	p.snapshot()
+	p.g.RemoveNamed(names)
 	return tea.Batch(p.changed(), p.save(), f.look())
 }
 

@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
@@ -82,12 +81,12 @@ func (n *nodes) leave() {
 	n.cancel()
 	switch n.mode {
 	case adding:
-		if l := machines.Read(n.line.Value()); n.whole(l) {
+		if l := n.p.g.ReadMachines(n.line.Value()); guide.Whole(l) {
 			n.put(l.Entries)
 			n.line.Set("")
 		}
 	case pasting:
-		if l := machines.Read(n.area.Value()); n.whole(l) {
+		if l := n.p.g.ReadMachines(n.area.Value()); guide.Whole(l) {
 			n.put(l.Entries)
 			n.area.Set("")
 		}
@@ -111,38 +110,15 @@ func (n *nodes) hold(typed map[string]string) {
 	}
 }
 
-// shown are the machines that the filter lets through: words of name, address, role:etcd, state:failed; a ! before one
-// turns it.
+// shown are the machines that the filter lets through.
 func (n *nodes) shown() []int {
 	var out []int
 	for i, m := range n.p.g.Draft.Machines {
-		if n.passes(m, n.filter) {
+		if n.p.g.Matches(m, n.filter) {
 			out = append(out, i)
 		}
 	}
 	return out
-}
-
-func (n *nodes) passes(m config.Machine, filter string) bool {
-	look := n.p.probed[draft.MachineKey(m)]
-	for _, word := range strings.Fields(strings.ToLower(filter)) {
-		rest, not := strings.CutPrefix(word, "!")
-		is := false
-		switch kind, value, has := strings.Cut(rest, ":"); {
-		case has && kind == "role":
-			r, ok := machines.RoleOf(value)
-			is = ok && m.Has(r)
-		case has && kind == "state":
-			is = look != nil && strings.HasPrefix(string(look.Stage), value)
-		default:
-			is = strings.Contains(m.Name+" "+m.IP+" "+m.Arch, rest) || look != nil &&
-				strings.Contains(strings.ToLower(look.OS), rest)
-		}
-		if is == not {
-			return false
-		}
-	}
-	return true
 }
 
 // now is the machine under the cursor, -1 if there is none.
@@ -270,26 +246,14 @@ func (n *nodes) takeText(text string, e *frame.Env) tea.Cmd {
 }
 
 func (n *nodes) take(l machines.List, e *frame.Env) tea.Cmd {
-	var said []string
-	x := n.put(l.Entries)
-	if x.Fresh > 0 {
-		said = append(said, e.P.T("wizard.nodes.added", "count", itoa(x.Fresh)))
-	}
-	if x.Changed > 0 {
-		said = append(said, e.P.T("wizard.nodes.changed", "count", itoa(x.Changed)))
-	}
-	if len(x.Same) > 0 {
-		said = append(said, e.P.T("wizard.nodes.same", "count", itoa(len(x.Same)), "ip", x.Same[0]))
-	}
+	said := guide.AddedWords(e.P, n.put(l.Entries))
 	n.told = draft.ImportRemarks(l)
 	return tea.Batch(n.p.changed(), n.p.save(), n.p.probe(e, false), frame.Send(frame.Note{Text: e.P.List(said)}))
 }
 
-// put adds machines to the draft, as one step of undo. Members of a cluster stay as they are.
+// put adds machines to the draft.
 func (n *nodes) put(list []machines.Entry) draft.Added {
-	n.p.snapshot()
-	x := draft.AddMachines(&n.p.g.Draft, list, n.p.g.Members)
-	n.p.snapshot()
+	x := n.p.g.AddMachines(list)
 	n.at = len(n.shown()) - 1
 	return x
 }
@@ -370,31 +334,12 @@ func (n *nodes) click(_, y int, _ *frame.Env) tea.Cmd {
 	return nil
 }
 
-// change changes the machines that are chosen, as one step of undo.
-func (n *nodes) change(do func(d *config.Draft, i int)) tea.Cmd {
-	n.p.snapshot()
-	for _, i := range slices.Backward(n.chosen()) {
-		if !n.p.g.Members[draft.MachineKey(n.p.g.Draft.Machines[i])] {
-			do(&n.p.g.Draft, i)
-		}
+// changed is called when machines were changed; etcd reports that the control planes got etcd.
+func (n *nodes) changed(etcd bool) tea.Cmd {
+	if !etcd {
+		return n.p.changed()
 	}
-	told := n.giveEtcd()
-	n.p.snapshot()
-	return tea.Batch(n.p.changed(), told)
-}
-
-// giveEtcd gives etcd to the control planes when no machine has it any more, as deploy.yaml does, so that the table
-// shows where it will run.
-func (n *nodes) giveEtcd() tea.Cmd {
-	d := &n.p.g.Draft
-	masters := d.With(bundle.ControlPlane)
-	if n.p.g.Joins() || len(masters) == 0 || len(d.With(bundle.Etcd)) > 0 {
-		return nil
-	}
-	for _, i := range masters {
-		draft.Toggle(d, i, bundle.Etcd)
-	}
-	return func() tea.Msg { return etcdGivenMsg{} }
+	return tea.Batch(n.p.changed(), func() tea.Msg { return etcdGivenMsg{} })
 }
 
 // etcdGivenMsg says that no machine was left for etcd.
@@ -410,24 +355,10 @@ func (n *nodes) update(m tea.Msg, e *frame.Env) tea.Cmd {
 	return nil
 }
 
-func (n *nodes) role(r bundle.Role) tea.Cmd {
-	list := n.chosen()
-	all := len(list) > 0
-	for _, i := range list {
-		all = all && n.p.g.Draft.Machines[i].Has(r)
-	}
-	return n.change(func(d *config.Draft, i int) { // of several, all get what not all have
-		if d.Machines[i].Has(r) == all {
-			draft.Toggle(d, i, r)
-		}
-	})
-}
+func (n *nodes) role(r bundle.Role) tea.Cmd { return n.changed(n.p.g.ToggleRole(n.chosen(), r)) }
 
 func (n *nodes) remove() tea.Cmd {
-	c := n.change(func(d *config.Draft, i int) {
-		draft.RenameLogin(d, d.Machines[i].Name, "")
-		d.Machines = slices.Delete(d.Machines, i, i+1)
-	})
+	c := n.changed(n.p.g.RemoveMachines(n.chosen()))
 	n.marked = map[string]bool{}
 	if len(n.p.g.Draft.Machines) == 0 {
 		n.mode = adding

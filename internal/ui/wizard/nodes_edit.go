@@ -23,8 +23,8 @@ func (n *nodes) openEdit() tea.Cmd {
 
 // keepLogin keeps a login of its own with a machine that was renamed.
 func (n *nodes) keepLogin() {
-	if i := n.now(); i >= 0 && n.p.g.Draft.Machines[i].Name != "" && n.p.g.Draft.Machines[i].Name != n.edited {
-		draft.RenameLogin(&n.p.g.Draft, n.edited, n.p.g.Draft.Machines[i].Name)
+	if i := n.now(); i >= 0 {
+		n.p.g.Renamed(i, n.edited)
 	}
 }
 

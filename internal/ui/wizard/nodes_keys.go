@@ -21,7 +21,7 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 	switch n.mode {
 	case adding:
 		list := []frame.Binding{bind("wizard.key.add-this", "Enter", none, "enter")}
-		if asks := n.asking(); len(asks) > 0 {
+		if asks := n.p.g.Asking(); len(asks) > 0 {
 			list = append(list, now(bind("wizard.key.keys", "Ctrl+F", func() tea.Cmd {
 				return n.askKeys(asks)
 			}, "ctrl+f")))
@@ -53,7 +53,7 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		help(bind("", "", func() tea.Cmd { return n.move(1 << 20) }, "end", "G")),
 	}
 	list = append(list, pages...)
-	if asks := n.asking(); len(asks) > 0 {
+	if asks := n.p.g.Asking(); len(asks) > 0 {
 		list = slices.Insert(list, 0, now(bind("wizard.key.keys", "f", func() tea.Cmd {
 			return n.askKeys(asks)
 		}, "f", "ctrl+f")))

@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
 )
 
@@ -27,10 +26,7 @@ type resolvedMsg struct {
 // read takes a text of machines: at once, or when the addresses of its host names are known. A text that is read
 // later takes the place of one that is waited for.
 func (n *nodes) read(text string, then func(machines.List) tea.Cmd) tea.Cmd {
-	l := machines.Read(text)
-	if n.p.g.Joins() {
-		l = draft.OneLogin(n.p.g.Draft, l)
-	}
+	l := n.p.g.ReadMachines(text)
 	n.cancel()
 	names := l.Names()
 	if len(names) == 0 {
@@ -58,14 +54,6 @@ func (n *nodes) resolved(l machines.List) tea.Cmd {
 	then := n.lookup.then
 	n.cancel()
 	return then(l)
-}
-
-// whole says whether all of a text can be taken as it is.
-func (n *nodes) whole(l machines.List) bool {
-	if n.p.g.Joins() {
-		l = draft.OneLogin(n.p.g.Draft, l)
-	}
-	return len(l.Entries) > 0 && len(l.Rejected) == 0 && len(l.Names()) == 0
 }
 
 // joined is a text behind what stands there already.

@@ -2,15 +2,13 @@ package wizard
 
 import (
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -18,34 +16,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
-func allRoles() []bundle.Role {
-	return []bundle.Role{bundle.ControlPlane, bundle.Worker, bundle.Etcd, bundle.LoadBalancer}
-}
-
 // facts are a machine's, in a line of w cells: what has no room is left out, the last first.
 func facts(e *frame.Env, l *draft.Probe, w int) string {
-	if l == nil || l.Stage != draft.Seen {
-		return ""
-	}
-	name, _, _ := strings.Cut(strings.ReplaceAll(l.OS, "GNU/Linux ", ""), " (")
-	parts := []string{event.Clean(name), event.Clean(l.Arch)}
-	if l.CPUs > 0 {
-		parts = append(parts, e.P.T("wizard.fact.cpus", "count", itoa(l.CPUs)))
-	}
-	if l.Memory > 0 {
-		parts = append(parts, size(l.Memory))
-	}
-	if l.Disk > 0 {
-		parts = append(parts, e.P.T("wizard.fact.disk", "size", size(l.Disk)))
-	}
-	if s := l.Skew.Round(100 * time.Millisecond); s.Abs() >= time.Second {
-		parts = append(parts, e.P.T("wizard.fact.clock", "skew", s.String()))
-	}
 	out := ""
-	for _, x := range parts {
-		if x == "" {
-			continue
-		}
+	for _, x := range guide.Facts(e.P, l) {
 		if out != "" {
 			x = "  " + x
 		}
@@ -55,14 +29,6 @@ func facts(e *frame.Env, l *draft.Probe, w int) string {
 		out += x
 	}
 	return out
-}
-
-// size is a number of bytes as a person thinks of a machine's memory and disk: without tenths, where they tell nothing.
-func size(n int64) string {
-	if n >= 10<<30 {
-		return itoa(int((n+1<<29)>>30)) + " GiB"
-	}
-	return report.Size(n)
 }
 
 // columns of the table in w cells.
@@ -104,17 +70,12 @@ func address(m config.Machine) string {
 
 func roleWords(e *frame.Env, m config.Machine) string {
 	var out []string
-	for _, r := range allRoles() {
+	for _, r := range guide.Roles() {
 		if m.Has(r) {
 			out = append(out, e.P.T("ui.role."+string(r)))
 		}
 	}
 	return e.P.List(out)
-}
-
-// wrongAt are the problems of a machine.
-func (n *nodes) wrongAt(i int) config.Problems {
-	return n.p.g.Wrong("machines[" + strconv.Itoa(i) + "]")
 }
 
 // tableHead is what the table has besides its rows: the names of its columns, and how many rows are not in sight.
@@ -203,8 +164,8 @@ func (n *nodes) header(e *frame.Env, c columns, w int) string {
 func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 	t, g := e.Theme, e.Theme.Glyphs
 	m := n.p.g.Draft.Machines[i]
-	look := n.p.probed[draft.MachineKey(m)]
-	wrong := n.wrongAt(i)
+	look := n.p.g.Probe(m)
+	wrong := n.p.g.WrongMachine(i)
 	mark := " "
 	if n.marked[draft.MachineKey(m)] {
 		mark = g.Bullet
@@ -219,7 +180,7 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 	if c.words {
 		l.Add(t.Text, widget.Fit(roleWords(e, m), c.roles, g.Cut))
 	} else {
-		for k, r := range allRoles() {
+		for k, r := range guide.Roles() {
 			if k > 0 {
 				l.Space(1)
 			}
@@ -230,10 +191,10 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 			}
 		}
 	}
-	count, _ := wrong.Count()
-	glyph, st, word := stage(e, look, count)
-	if n.p.g.Members[draft.MachineKey(m)] {
-		glyph, st, word = g.OK, t.Idle, e.P.T("wizard.look.member")
+	state, word := n.p.g.MachineState(e.P, i)
+	glyph, st := tone(e, state)
+	if n.p.g.Member(m) {
+		glyph = g.OK
 	}
 	l.Space(2).Add(st, glyph).Space(1).Add(st, widget.Fit(word, c.state-2, g.Cut)).Space(2)
 	said := facts(e, look, w-l.Width())
@@ -297,8 +258,8 @@ func (n *nodes) said(e *frame.Env, w, h int) []string {
 		}
 	}
 	i := n.now()
-	if asks := n.asking(); len(asks) > 0 && (n.mode == adding || n.mode == looking &&
-		(i < 0 || !asksKey(n.probeOf(i)))) {
+	if asks := n.p.g.Asking(); len(asks) > 0 && (n.mode == adding || n.mode == looking &&
+		(i < 0 || !guide.AsksKey(n.probeOf(i)))) {
 		said = append(said, complaint(e, event.Warning,
 			e.P.T("wizard.keys.open", "count", itoa(countKeys(asks)), "key",
 				map[bool]string{true: "Ctrl+F", false: "f"}[n.mode == adding]), "", w)...)
@@ -332,7 +293,7 @@ func (n *nodes) input(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 			line += s
 		}
 		for _, b := range n.bad[:min(len(n.bad), max(1, h/8))] {
-			out = append(out, complaint(e, event.Error, e.P.Msg(b.Why), unreadNext(e, b.Why), w)...)
+			out = append(out, complaint(e, event.Error, e.P.Msg(b.Why), guide.UnreadNext(e.P, b.Why), w)...)
 		}
 		out = append(out, line)
 		return out, tea.NewCursor(widget.Width(label)+2+x, len(out)-1)
@@ -348,14 +309,6 @@ func (n *nodes) input(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		}
 	}
 	return out, nil
-}
-
-// unreadNext is what to type instead of a line that is no machine.
-func unreadNext(e *frame.Env, why event.Msg) string {
-	if next, ok := e.P.Under(why, "next"); ok {
-		return next
-	}
-	return e.P.T("wizard.nodes.unread.next")
 }
 
 // block draws the place for a block of machines.
@@ -387,7 +340,7 @@ func (n *nodes) block(e *frame.Env, out []string, w, h int) ([]string, *tea.Curs
 
 // probeOf returns what is known of the machine; nil if nothing is known.
 func (n *nodes) probeOf(i int) *draft.Probe {
-	return n.p.probed[draft.MachineKey(n.p.g.Draft.Machines[i])]
+	return n.p.g.Probe(n.p.g.Draft.Machines[i])
 }
 
 // countKeys returns the number of keys to confirm; the key of a bastion counts once for all machines behind it.
@@ -399,8 +352,6 @@ func countKeys(asks []*draft.Probe) int {
 	groups, _ := backend.GroupKeys(keys)
 	return len(groups)
 }
-
-func asksKey(l *draft.Probe) bool { return l != nil && l.Stage == draft.Asking && l.Key != nil }
 
 // about is what is known of a machine and what is wrong with it: once, errors first, and what it is when the table has
 // no room for it and it is not said elsewhere.
@@ -420,14 +371,14 @@ func (n *nodes) about(e *frame.Env, i, w int, elsewhere bool) []string {
 		text, next := faultWords(e, l.Fault)
 		add(event.Error, text, next)
 	}
-	if asksKey(l) {
+	if guide.AsksKey(l) {
 		key, args := "wizard.keys.one", []string{"type", l.Key.Type, "fingerprint", l.Key.Fingerprint}
 		if l.Key.Serves > 0 {
 			key, args = "wizard.keys.bastion", append(args, "addr", l.Key.Addr)
 		}
 		add(event.Warning, e.P.T(key, args...), e.P.T("wizard.keys.one.next"))
 	}
-	for _, p := range n.wrongAt(i) {
+	for _, p := range n.p.g.WrongMachine(i) {
 		text, next := words(e, p)
 		add(p.Severity, text, next)
 	}

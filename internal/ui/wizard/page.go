@@ -50,8 +50,6 @@ type Page struct {
 
 	checks int // counts changes, so that only the last one is checked
 
-	probed   map[string]*draft.Probe // by address and port
-	login    string                  // with which login they were made
 	probes   context.CancelFunc
 	probeCtx context.Context // of the probes that are under way
 	bundles  []draft.Bundle
@@ -85,7 +83,7 @@ type (
 
 // New makes a wizard with an empty draft. ctx ends what it has begun.
 func New(ctx context.Context, svc Services) *Page {
-	p := &Page{svc: svc, g: guide.New(), probed: map[string]*draft.Probe{}}
+	p := &Page{svc: svc, g: guide.New()}
 	p.g.Usual = svc.File
 	p.ctx, p.stop = context.WithCancel(ctx)
 	if p.svc.After == nil {
@@ -228,7 +226,7 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	case importedMsg:
 		return p.imported(m, e)
 	case draft.Probe:
-		p.looked(m)
+		p.g.Probed(m)
 		if n := p.machines(); n != nil {
 			return n.followUp()
 		}
@@ -268,7 +266,7 @@ func (p *Page) goTo(i int, e *frame.Env) tea.Cmd {
 	p.g.GoTo(i)
 	cmds := []tea.Cmd{p.save(), p.validate(), p.probe(e, false), p.steps[i].enter(e)}
 	if n, is := from.(*nodes); is && ahead { // nobody goes on without having seen that keys are to be looked at
-		if asks := n.asking(); slices.ContainsFunc(asks,
+		if asks := n.p.g.Asking(); slices.ContainsFunc(asks,
 			func(l *draft.Probe) bool { return !n.shownKeys[l.Key.Fingerprint] }) {
 			cmds = append(cmds, n.askKeys(asks))
 		}

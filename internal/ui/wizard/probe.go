@@ -17,69 +17,22 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 	if p.svc.Probe == nil {
 		return nil
 	}
-	if login := draft.LoginText(p.g.Draft); login != p.login {
+	list, login := p.g.Unprobed(again)
+	if login || p.probes == nil {
 		if p.probes != nil {
 			p.probes()
 		}
-		p.login, p.probed, p.probes = login, map[string]*draft.Probe{}, nil
+		p.probeCtx, p.probes = context.WithCancel(p.ctx) //nolint:govet // until the login changes
 	}
-	if again {
-		for k, l := range p.probed {
-			if l.Stage == draft.Failed || l.Stage == draft.Seen {
-				delete(p.probed, k)
-			}
-		}
-	}
-	var ctx context.Context
-	if p.probes == nil {
-		ctx, p.probes = context.WithCancel(p.ctx) //nolint:govet // ended with the page, or when the login changes
-		p.probeCtx = ctx
-	}
-	ctx = p.probeCtx
+	ctx := p.probeCtx
 	var cmds []tea.Cmd
 	d := p.g.Draft.Clone()
-	for _, m := range d.Machines {
-		key := draft.MachineKey(m)
-		if _, wrong := config.CheckMachine("ip", m.IP); wrong || p.probed[key] != nil || m.IP == "" ||
-			p.g.Members[draft.MachineKey(m)] {
-			continue
-		}
-		p.probed[key] = &draft.Probe{Machine: m, Stage: draft.Reaching}
+	for _, m := range list {
 		cmds = append(cmds, tells(ctx, func(tell func(tea.Msg)) {
 			p.svc.Probe(ctx, d, m, func(l draft.Probe) { tell(l) })
 		}))
 	}
 	return tea.Batch(cmds...)
-}
-
-// looked takes what is known of a machine. An architecture that was not said is the one that it has.
-func (p *Page) looked(l draft.Probe) {
-	key := draft.MachineKey(l.Machine)
-	if p.probed[key] == nil {
-		return // of a login that is no longer
-	}
-	p.probed[key] = &l
-	if l.Stage != draft.Seen {
-		return
-	}
-	for i := range p.g.Draft.Machines {
-		if m := &p.g.Draft.Machines[i]; draft.MachineKey(*m) == key && m.Arch == "" && l.Arch == "arm64" {
-			p.snapshot()
-			m.Arch = "arm64"
-			p.g.History.Keep(p.g.Draft) // undo does not take back what a machine is
-		}
-	}
-}
-
-// asking are the machines whose host key nobody has seen.
-func (n *nodes) asking() []*draft.Probe {
-	var out []*draft.Probe
-	for _, m := range n.p.g.Draft.Machines {
-		if l := n.p.probed[draft.MachineKey(m)]; l != nil && l.Stage == draft.Asking && l.Key != nil {
-			out = append(out, l)
-		}
-	}
-	return out
 }
 
 // askKeys shows the fingerprints, that of a bastion once for all machines behind it. Nothing is trusted that was not
@@ -122,9 +75,8 @@ func (n *nodes) askKeys(list []*draft.Probe) tea.Cmd {
 // follow has the key of a machine shown as soon as it is known: what led there was accepted just now. A key press ends
 // that: what is typed must not answer a question that appears under the fingers.
 func (n *nodes) follow(m config.Machine) {
-	key := draft.MachineKey(m)
-	n.followed[key] = true
-	n.p.probed[key] = &draft.Probe{Machine: m, Stage: draft.LogIn}
+	n.followed[draft.MachineKey(m)] = true
+	n.p.g.SetProbe(draft.Probe{Machine: m, Stage: draft.LogIn})
 }
 
 // followOthers has the keys of the machines that are still looked at shown along with those that are followed: one
@@ -133,10 +85,8 @@ func (n *nodes) followOthers() {
 	if len(n.followed) == 0 {
 		return
 	}
-	for key, l := range n.p.probed {
-		if l.Stage == draft.Reaching || l.Stage == draft.LogIn {
-			n.followed[key] = true
-		}
+	for _, m := range n.p.g.Connecting() {
+		n.followed[draft.MachineKey(m)] = true
 	}
 }
 
@@ -145,16 +95,13 @@ func (n *nodes) followUp() tea.Cmd {
 	if len(n.followed) == 0 {
 		return nil
 	}
-	for key := range n.followed {
-		switch l := n.p.probed[key]; {
-		case l == nil:
-			delete(n.followed, key)
-		case l.Stage == draft.Reaching || l.Stage == draft.LogIn:
+	for _, m := range n.p.g.Connecting() {
+		if n.followed[draft.MachineKey(m)] {
 			return nil
 		}
 	}
 	clear(n.followed)
-	if asks := n.asking(); len(asks) > 0 {
+	if asks := n.p.g.Asking(); len(asks) > 0 {
 		return n.askKeys(asks)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
@@ -556,7 +557,7 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 			n := machinesOf(p)
 			among := p.steps[p.g.At] == step(n) && n.mode != editing && n.mode != filtering && wide >= 60 && high >= 16
 			uitest.Drive(t, a, tea.PasteMsg{Content: text})
-			if l := machines.Read(text); among && n.whole(l) && n.line.Value() == "" && n.area.Value() == "" {
+			if l := machines.Read(text); among && guide.Whole(l) && n.line.Value() == "" && n.area.Value() == "" {
 				for _, m := range l.Entries { // each is in the table, whatever stood there before
 					if draft.Listed(p.g.Draft, m.Machine) < 0 {
 						t.Fatalf("seed %d: %v was pasted and is nowhere", seed, m)
