@@ -93,7 +93,7 @@ func (s *Server) clusters(api huma.API) {
 
 // list gives the clusters that the caller may see.
 func (s *Server) list(ctx context.Context, who access.Caller, in *listInput) (*listOutput, error) {
-	var seen []manager.View
+	var seen []*manager.View
 	for _, v := range s.Manager.Clusters() {
 		role, err := s.Access.RoleOf(ctx, who, v.Name)
 		if err != nil {
@@ -105,9 +105,9 @@ func (s *Server) list(ctx context.Context, who access.Caller, in *listInput) (*l
 	}
 	out := &listOutput{}
 	out.Body.Items = []Cluster{}
-	some, next := paged(seen, in.Page, func(v manager.View) string { return v.Name }, strings.Compare)
+	some, next := paged(seen, in.Page, func(v *manager.View) string { return v.Name }, strings.Compare)
 	for _, v := range some {
-		out.Body.Items = append(out.Body.Items, s.show(ctx, v))
+		out.Body.Items = append(out.Body.Items, s.show(ctx, *v))
 	}
 	out.Body.Next = next
 	return out, nil

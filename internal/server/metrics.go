@@ -51,7 +51,7 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 type clusterMetrics struct {
 	s     *Server
 	r     *http.Request
-	views []manager.View
+	views []*manager.View
 }
 
 // Describe implements prometheus.Collector.

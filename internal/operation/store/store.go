@@ -27,37 +27,45 @@ var _ operation.Store = Dir{}
 
 // Clusters implements operation.Store.
 func (d Dir) Clusters(context.Context) ([]string, error) {
-	entries, err := os.ReadDir(d.Root)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, event.NewFault(event.ClassFailed, "state.read", err)
-	}
+	entries, err := d.Entries()
 	var out []string
 	for _, e := range entries {
 		if isThere(filepath.Join(d.Root, e.Name(), ConfigName)) {
 			out = append(out, e.Name())
 		}
 	}
-	return out, nil
+	return out, err
 }
 
-// Known implements operation.Store.
-func (d Dir) Known(context.Context) ([]string, error) {
+// Entries returns what is in the directory, by name: clusters and other files.
+func (d Dir) Entries() ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(d.Root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}
+	return entries, nil
+}
+
+// Known implements operation.Store.
+func (d Dir) Known(context.Context) ([]string, error) {
+	entries, err := d.Entries()
 	var out []string
 	for _, e := range entries {
-		dir := filepath.Join(d.Root, e.Name())
-		_, err := journal.At(d.Root, e.Name())
-		f := event.AsFault(err)
-		newer := f != nil && f.Code == "state.newer-format"
-		has := isThere(filepath.Join(dir, "runs")) || isThere(filepath.Join(dir, ConfigName))
-		if newer || err == nil && e.IsDir() && has {
+		if d.Knows(e) {
 			out = append(out, e.Name())
 		}
 	}
-	return out, nil
+	return out, err
+}
+
+// Knows reports whether an entry of the directory is a cluster.
+func (d Dir) Knows(e fs.DirEntry) bool {
+	dir := filepath.Join(d.Root, e.Name())
+	_, err := journal.At(d.Root, e.Name())
+	f := event.AsFault(err)
+	newer := f != nil && f.Code == "state.newer-format"
+	has := isThere(filepath.Join(dir, "runs")) || isThere(filepath.Join(dir, ConfigName))
+	return newer || err == nil && e.IsDir() && has
 }
 
 // Where implements operation.Store.

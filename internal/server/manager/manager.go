@@ -53,6 +53,7 @@ type Manager struct {
 
 	mu       sync.Mutex // of the fields below; never held while anything is waited for
 	clusters map[string]*cluster
+	sorted   []*cluster         // those of clusters by name; never written
 	news     chan struct{}      // closed when there are new changes
 	doubtful map[string]*Record // by cluster: what was perhaps written
 }
@@ -108,8 +109,7 @@ func (m *Manager) every(d time.Duration, do func() error) {
 // look asks the API servers of all clusters that have one whether they answer. It begins with one after the other, over
 // all of the time that it has, and waits for none: many that are silent are found out as soon as one is.
 func (m *Manager) look(in time.Duration) {
-	all := slices.DeleteFunc(m.each(), func(c *cluster) bool { return !c.shown.Load().State.Ready() })
-	slices.SortFunc(all, func(a, b *cluster) int { return strings.Compare(a.name, b.name) })
+	all := slices.DeleteFunc(slices.Clone(m.each()), func(c *cluster) bool { return !c.shown.Load().State.Ready() })
 	for i, c := range all {
 		c.ask()
 		left := len(all) - i
@@ -121,10 +121,16 @@ func (m *Manager) look(in time.Duration) {
 	_ = m.clock.Sleep(m.life, in)
 }
 
+// each returns the clusters by name.
 func (m *Manager) each() []*cluster {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Collect(maps.Values(m.clusters))
+	if m.sorted == nil {
+		m.sorted = slices.SortedFunc(maps.Values(m.clusters), func(a, b *cluster) int {
+			return strings.Compare(a.name, b.name)
+		})
+	}
+	return m.sorted
 }
 
 func (m *Manager) get(name string) (*cluster, error) {
@@ -144,7 +150,7 @@ func (m *Manager) add(rec Record) (*cluster, error) {
 		return nil, Taken(rec.Name)
 	}
 	c := m.newCluster(rec)
-	m.clusters[rec.Name] = c
+	m.clusters[rec.Name], m.sorted = c, nil
 	return c, nil
 }
 
@@ -158,6 +164,7 @@ func (m *Manager) forget(c *cluster) {
 	defer m.mu.Unlock()
 	if m.clusters[c.name] == c {
 		delete(m.clusters, c.name)
+		m.sorted = nil
 	}
 }
 
@@ -195,15 +202,15 @@ func (m *Manager) Changes(ctx context.Context, after uint64) ([]Change, error) {
 	}
 }
 
-// Clusters are all, by name.
-func (m *Manager) Clusters() []View {
-	var out []View
-	for _, c := range m.each() {
+// Clusters returns all clusters, by name. Nobody changes what is returned.
+func (m *Manager) Clusters() []*View {
+	all := m.each()
+	out := make([]*View, 0, len(all))
+	for _, c := range all {
 		if v := c.shown.Load(); v.Revision > 0 {
-			out = append(out, *v)
+			out = append(out, v)
 		}
 	}
-	slices.SortFunc(out, func(a, b View) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

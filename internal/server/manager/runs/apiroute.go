@@ -116,11 +116,15 @@ func (w *apiRoute) over(ctx context.Context, t nodeTunnel, network, addr string)
 			w.first = w.now().Add(directFrom)
 		}
 		w.mu.Unlock()
+		return tunneled{c}, nil
 	case ctx.Err() == nil && event.AsFault(err).Code != "ssh.forward-failed":
 		w.drop(t)
 	}
-	return c, err
+	return nil, err
 }
+
+// tunneled is a connection that leads through a node of the cluster.
+type tunneled struct{ net.Conn }
 
 // alone has a login tried, and says why the last one failed, beside why there is no direct way.
 func (w *apiRoute) alone(err error) error {

@@ -49,6 +49,15 @@ func (k *kept[T]) of(cluster string, files []fs.FileInfo, read func() (T, error)
 	return value, nil
 }
 
+// forget removes what is kept of a cluster, and returns it.
+func (k *kept[T]) forget(cluster string) T {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	have := k.all[cluster].value
+	delete(k.all, cluster)
+	return have
+}
+
 func same(a, b fs.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

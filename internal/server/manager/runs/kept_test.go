@@ -3,15 +3,21 @@ package runs
 import (
 	"errors"
 	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
 
 // What files say is kept until they change: also when the change leaves their size, and when it comes right after they
@@ -105,6 +111,115 @@ func TestWhatAClusterHasIsNotStale(t *testing.T) {
 	}
 	if _, _, err := r.Machines(t.Context(), "one"); err == nil {
 		t.Error("of a newer program")
+	}
+}
+
+// A scan looks again at a cluster of which a run began, or whose deploy.yaml came or went, whichever process did that;
+// of all others it keeps what it saw.
+func TestScan_SeesWhatOtherProcessesDo(t *testing.T) {
+	r := runner(t)
+	install(t, r)
+	dir := filepath.Join(r.o.Root, "one")
+	first := logged(t, r, "deploy", event.RunEnded{Outcome: event.Changed})
+	age := func() {
+		t.Helper()
+		for _, name := range []string{"runs", store.ConfigName, journal.FormatFile} {
+			err := os.Chtimes(filepath.Join(dir, name), time.Time{}, time.Now().Add(-time.Hour))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+	}
+	seen := func() manager.Found {
+		t.Helper()
+		list, err := r.Scan(t.Context())
+		if err != nil || len(list) != 1 || list[0].Name != "one" {
+			t.Fatal(list, err)
+		}
+		return list[0]
+	}
+	age()
+	if f := seen(); f.Run != first || !f.Installed {
+		t.Error(f)
+	}
+	kept := r.found.all["one"]
+	if again := seen(); again.Run != first || len(kept.files) == 0 {
+		t.Error(again, kept)
+	}
+	second := logged(t, r, "renew", event.RunEnded{Fault: &event.Fault{Code: "x"}})
+	if f := seen(); f.Run != second || f.Kind != manager.Renew || f.Fault == nil {
+		t.Error(f)
+	}
+	age()
+	seen()
+	if err := os.Rename(filepath.Join(dir, store.ConfigName), filepath.Join(dir, "gone.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if f := seen(); f.Installed {
+		t.Error(f)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := r.Scan(t.Context()); len(list) != 0 || err != nil {
+		t.Error(list, err)
+	}
+}
+
+// An API server that is reached directly is asked by one connection, until its kubeconfig is another; one that is
+// reached through a node by a new one each time.
+func TestReach_KeepsAConnection(t *testing.T) {
+	var opened atomic.Int32
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("ok"))
+	}))
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	srv.StartTLS()
+	defer srv.Close()
+	r := runner(t)
+	far := manager.Record{Name: "far", Kubeconfig: true}
+	keep := func(user string) {
+		t.Helper()
+		if err := r.Keep("far", kubeconfigName, kubeconfigFor(srv, user)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(r.Kubeconfig(far), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reach := func(want int32) {
+		t.Helper()
+		for range 3 {
+			if err := r.Reach(t.Context(), far); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := opened.Load(); n != want {
+			t.Errorf("%d connections, not %d", n, want)
+		}
+	}
+	keep(`{"token":"t"}`)
+	reach(1)
+	keep(`{"token":"another"}`)
+	reach(2)
+	api, err := r.API(far)
+	if err != nil {
+		t.Fatal(err)
+	}
+	through := &apiRoute{now: time.Now, through: &tunnel{to: srv.Listener.Addr().String()},
+		first: time.Now().Add(time.Hour), unused: time.NewTimer(time.Hour)}
+	api.client.CloseIdleConnections()
+	api.route = func() *apiRoute { return through }
+	reach(5)
+	if err := r.Removed("far"); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.apis.all) != 0 {
+		t.Error(r.apis.all)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -52,13 +53,23 @@ type kubeconfig struct {
 	}
 }
 
-// API is an API server, as a kubeconfig names it.
+const (
+	// idleFor is how long a connection to an API server is kept that nobody uses: until the next look at its health.
+	idleFor = time.Minute
+	// idleMost is how many are kept to one of them.
+	idleMost = 1
+)
+
+// API is an API server, as a kubeconfig names it. It keeps a connection to one that is reached directly.
 type API struct {
 	Server string
 	CA     []byte
 	token  string
-	tls    *tls.Config
-	dial   func(ctx context.Context, network, addr string) (net.Conn, error) // nil: directly
+	client *http.Client
+	// route returns how the API server is reached; nil: directly.
+	route func() *apiRoute
+	// far reports whether the last connection led through a node of the cluster.
+	far atomic.Bool
 }
 
 // Importable refuses a kubeconfig that is not to be taken over. Besides what ReadKubeconfig refuses, that is a path in
@@ -90,13 +101,14 @@ func readKubeconfig(text []byte) (*API, error) {
 	if err := yaml.NewDecoder(io.LimitReader(bytes.NewReader(text), 1<<20)).Decode(&k); err != nil {
 		return nil, errors.New("not a kubeconfig")
 	}
-	out, cluster, user := &API{tls: &tls.Config{MinVersion: tls.VersionTLS12}}, "", ""
+	out, cluster, user := &API{}, "", ""
 	for _, c := range k.Contexts {
 		if c.Name == k.Current || k.Current == "" && len(k.Contexts) == 1 {
 			cluster, user = c.Context.Cluster, c.Context.User
 		}
 	}
 	var err error
+	trust := &tls.Config{MinVersion: tls.VersionTLS12}
 	for _, c := range k.Clusters {
 		if c.Name != cluster {
 			continue
@@ -105,8 +117,8 @@ func readKubeconfig(text []byte) (*API, error) {
 		if out.CA, err = base64.StdEncoding.DecodeString(c.Cluster.CA); err != nil {
 			return nil, errors.New("certificate-authority-data is not Base64")
 		}
-		out.tls.RootCAs = x509.NewCertPool()
-		if !out.tls.RootCAs.AppendCertsFromPEM(out.CA) {
+		trust.RootCAs = x509.NewCertPool()
+		if !trust.RootCAs.AppendCertsFromPEM(out.CA) {
 			return nil, errors.New("certificate-authority-data has no certificate")
 		}
 	}
@@ -128,10 +140,16 @@ func readKubeconfig(text []byte) (*API, error) {
 		if errors.Join(err1, err2, err3) != nil {
 			return nil, errors.New("the certificate and the key of the user do not fit")
 		}
-		out.tls.Certificates = []tls.Certificate{pair}
+		trust.Certificates = []tls.Certificate{pair}
 	}
-	if out.token == "" && len(out.tls.Certificates) == 0 {
+	if out.token == "" && len(trust.Certificates) == 0 {
 		return nil, errors.New("the user has neither a certificate nor a token in the file")
+	}
+	out.client = &http.Client{
+		// No proxy: what is asked is near.
+		Transport: &http.Transport{TLSClientConfig: trust, DialContext: out.dial, IdleConnTimeout: idleFor,
+			MaxIdleConnsPerHost: idleMost},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return out, nil
 }
@@ -156,12 +174,8 @@ func (a *API) Do(ctx context.Context, method, path, kind string, body []byte) ([
 	if a.token != "" {
 		q.Header.Set("Authorization", "Bearer "+a.token)
 	}
-	// No proxy: what is asked is near.
-	transport := &http.Transport{TLSClientConfig: a.tls, DisableKeepAlives: true, DialContext: a.dial}
-	defer transport.CloseIdleConnections()
-	res, err := (&http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}).Do(q)
+	defer a.parted()
+	res, err := a.client.Do(q)
 	if err != nil {
 		return nil, err
 	}
@@ -203,18 +217,44 @@ func (r *Runner) Reach(ctx context.Context, rec manager.Record) error {
 	return nil
 }
 
-// API is the API server of a cluster.
+// dial opens a connection to the API server.
+func (a *API) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	var way *apiRoute
+	if a.route != nil {
+		way = a.route()
+	}
+	if way == nil {
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+	c, err := way.dial(ctx, network, addr)
+	_, far := c.(tunneled)
+	a.far.Store(far)
+	return c, err
+}
+
+// parted closes a connection that leads through a node: to keep it would keep the login to the node, and the direct way
+// would not be tried again.
+func (a *API) parted() {
+	if a.far.Load() {
+		a.client.CloseIdleConnections()
+	}
+}
+
+// API returns the API server of a cluster. Its kubeconfig is read again when the file has changed.
 func (r *Runner) API(rec manager.Record) (*API, error) {
-	text, err := os.ReadFile(r.Kubeconfig(rec))
-	if errors.Is(err, fs.ErrNotExist) { // somebody may copy it there
-		return nil, event.NewFault(event.ClassFailed, "manager.no-kubeconfig", nil, "cluster", rec.Name)
-	}
-	if err != nil {
-		return nil, event.NewFault(event.ClassFailed, "state.read", err)
-	}
-	api, err := ReadKubeconfig(text)
-	if w := r.wayTo(rec); err == nil && w != nil {
-		api.dial = w.dial
-	}
-	return api, err
+	path := r.Kubeconfig(rec)
+	return r.apis.of(path, stats(path), func() (*API, error) {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) { // somebody may copy it there
+			return nil, event.NewFault(event.ClassFailed, "manager.no-kubeconfig", nil, "cluster", rec.Name)
+		}
+		if err != nil {
+			return nil, event.NewFault(event.ClassFailed, "state.read", err)
+		}
+		api, err := ReadKubeconfig(text)
+		if err == nil {
+			api.route = func() *apiRoute { return r.wayTo(rec) }
+		}
+		return api, err
+	})
 }

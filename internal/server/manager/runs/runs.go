@@ -91,6 +91,8 @@ type Runner struct {
 	ways     map[string]*apiRoute                  // by cluster, to API servers
 
 	machines kept[machines]
+	found    kept[manager.Found]
+	apis     kept[*API] // by path of the kubeconfig
 	certs    kept[ends]
 	why      kept[Why] // by directory of a run
 }
@@ -132,6 +134,13 @@ func (r *Runner) Removed(cluster string) error {
 	r.mu.Unlock()
 	if w != nil {
 		w.close()
+	}
+	r.machines.forget(cluster)
+	r.found.forget(cluster)
+	for _, only := range []bool{false, true} {
+		if api := r.apis.forget(r.Kubeconfig(manager.Record{Name: cluster, Kubeconfig: only})); api != nil {
+			api.client.CloseIdleConnections()
+		}
 	}
 	return os.RemoveAll(r.Dir(cluster))
 }

@@ -12,22 +12,41 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
 
-// Scan implements manager.Runner.
+// errUnsettled is why nothing is kept of a cluster: no file changes when its run ends.
+var errUnsettled = errors.New("a run goes on")
+
+// Scan implements manager.Runner. A cluster is looked at again when another run began, or its deploy.yaml has changed.
 func (r *Runner) Scan(ctx context.Context) ([]manager.Found, error) {
-	names, err := r.store.Known(ctx)
+	entries, err := r.store.Entries()
 	if err != nil {
 		return nil, err
 	}
 	var out []manager.Found
-	for _, name := range names {
-		f, err := r.Find(ctx, name)
-		if err != nil { // of a newer program, or damaged: the command line says why
+	for _, e := range entries {
+		dir := filepath.Join(r.o.Root, e.Name())
+		files := stats(filepath.Join(dir, "runs"), filepath.Join(dir, store.ConfigName),
+			filepath.Join(dir, journal.FormatFile))
+		if files[0] == nil && files[1] == nil && files[2] == nil {
 			continue
+		}
+		f, err := r.found.of(e.Name(), files, func() (manager.Found, error) {
+			if !r.store.Knows(e) {
+				return manager.Found{}, nil
+			}
+			f, err := r.Find(ctx, e.Name())
+			if err == nil && f.Live {
+				err = errUnsettled
+			}
+			return f, err
+		})
+		if err != nil && !errors.Is(err, errUnsettled) || f.Name == "" {
+			continue // of a newer program, or damaged: the command line says why
 		}
 		out = append(out, f)
 	}

@@ -38,7 +38,7 @@ type Plan struct {
 
 // Clusters are those of a manager.
 type Clusters interface {
-	Clusters() []manager.View
+	Clusters() []*manager.View
 	Begin(ctx context.Context, name string, k manager.Kind, q manager.Request) (manager.View, error)
 }
 

@@ -24,7 +24,12 @@ type host struct {
 	refuse  error
 }
 
-func (h *host) Clusters() []manager.View { return h.views }
+func (h *host) Clusters() (out []*manager.View) {
+	for i := range h.views {
+		out = append(out, &h.views[i])
+	}
+	return out
+}
 
 func (h *host) Begin(_ context.Context, name string, k manager.Kind, q manager.Request) (manager.View, error) {
 	h.began = append(h.began, name+" "+string(k)+" "+q.By+" "+string(q.Request))

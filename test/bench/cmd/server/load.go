@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// clients send requests side by side.
+// clients is how many send requests side by side.
 const clients = 8
 
 // result of a load: how long each request took, and how many had another status than expected.
@@ -35,8 +35,10 @@ func percentile(sorted []time.Duration, p float64) float64 {
 	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))].Seconds() * 1000
 }
 
-// load sends requests of a kind for so long.
-func load(ctx context.Context, c *http.Client, long time.Duration, q kind, url, token string) (*result, error) {
+// load has clients send requests of a kind for so long.
+func load(
+	ctx context.Context, c *http.Client, clients int, long time.Duration, q kind, url, token string,
+) (*result, error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	out := &result{}

@@ -38,6 +38,10 @@ type options struct {
 	long  time.Duration
 	rate  int
 	log   int
+	// program is an eggo-server that was built before; "": that of the tree is built.
+	program  string
+	clusters int  // 0: sizes
+	alone    bool // requests without viewers
 }
 
 func run(ctx context.Context, args []string) error {
@@ -54,31 +58,51 @@ func run(ctx context.Context, args []string) error {
 	f.DurationVar(&o.long, "for", 10*time.Second, "how long each kind of request, and each log, is measured")
 	f.IntVar(&o.rate, "rate", 20, "events a second of the run that is viewed")
 	f.IntVar(&o.log, "log", 2000, "events that the run has when its viewers come")
+	f.StringVar(&o.program, "program", "", "an eggo-server to measure in place of that of the tree")
+	f.IntVar(&o.clusters, "clusters", 0, "measure so many clusters alone, in place of 10, 100 and 1,000")
+	f.BoolVar(&o.alone, "requests", false, "measure requests alone, without viewers")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	if o.scale <= 0 || o.rate < 1 || o.log < 1 || o.long <= 0 {
-		return errors.New("scale, time, rate and log must be positive")
+	if o.scale <= 0 || o.rate < 1 || o.log < 1 || o.long <= 0 || o.clusters < 0 {
+		return errors.New("scale, time, rate, log and clusters must be positive")
 	}
 	dir, err := os.MkdirTemp("", "eggo-server-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "eggo-server")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program,
-		"./cmd/eggo-server")
-	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("building eggo-server: %w", err)
+	program := o.program
+	if program == "" {
+		program = filepath.Join(dir, "eggo-server")
+		if err := build(ctx, program); err != nil {
+			return err
+		}
 	}
 	fmt.Printf("# The server, measured\n\n%s, %d cores, %s, scale %g.\n",
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), runtime.Version(), o.scale)
-	return errors.Join(o.requests(ctx, dir, program), o.viewers(ctx, dir, program))
+	err = o.requests(ctx, dir, program)
+	if !o.alone {
+		err = errors.Join(err, o.viewers(ctx, dir, program))
+	}
+	return err
+}
+
+// build builds the eggo-server of the tree.
+func build(ctx context.Context, program string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "./cmd/eggo-server")
+	cmd.Env, cmd.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("building eggo-server: %w", err)
+	}
+	return nil
 }
 
 // sizes are how many clusters and viewers there are.
 func (o options) sizes() []int {
+	if o.clusters > 0 {
+		return []int{o.clusters}
+	}
 	var out []int
 	for _, n := range []float64{10, 100, 1000} {
 		out = append(out, max(1, int(math.Round(n*o.scale))))
@@ -88,9 +112,10 @@ func (o options) sizes() []int {
 
 // requests measures a server with more and more clusters.
 func (o options) requests(ctx context.Context, dir, program string) error {
-	fmt.Printf("\n## Requests\n\n8 clients, each on a connection that it keeps, %s of each kind.\n\n", o.long)
-	fmt.Println("| clusters | request | bytes | a second | p50 ms | p99 ms | floor a second | x floor | not as " +
-		"expected |\n|--:|---|--:|--:|--:|--:|--:|--:|--:|")
+	fmt.Printf("\n## Requests\n\nOne client by itself, then %d, each on a connection that it keeps, %s of each "+
+		"kind. CPU is that of the server for one request.\n\n", clients, o.long)
+	fmt.Println("| clusters | request | bytes | p50 ms alone | CPU ms | a second | p50 ms | p99 ms | " +
+		"floor a second | x floor | not as expected |\n|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	var idle []string
 	for _, n := range o.sizes() {
 		w, err := start(ctx, filepath.Join(dir, fmt.Sprintf("requests-%d", n)), program, n)
@@ -136,19 +161,26 @@ func kinds() []kind {
 }
 
 func (w *world) measure(ctx context.Context, n int, q kind, long time.Duration) error {
-	got, err := load(ctx, w.client, long, q, w.url, w.token)
+	before := w.cpu()
+	alone, err := load(ctx, w.client, 1, long, q, w.url, w.token)
+	if err != nil {
+		return err
+	}
+	each := (w.cpu() - before).Seconds() * 1000 / float64(max(len(alone.took), 1))
+	got, err := load(ctx, w.client, clients, long, q, w.url, w.token)
 	if err != nil {
 		return err
 	}
 	floor := bare(got.bytes)
 	defer floor.Close()
-	least, err := load(ctx, floor.Client(), long, kind{method: http.MethodGet, path: "/", status: http.StatusOK},
-		floor.URL, "")
+	root := kind{method: http.MethodGet, path: "/", status: http.StatusOK}
+	least, err := load(ctx, floor.Client(), clients, long, root, floor.URL, "")
 	if err != nil {
 		return err
 	}
-	fmt.Printf("| %d | %s | %d | %.0f | %.2f | %.2f | %.0f | %.1f | %d |\n", n, q.name, got.bytes, got.rate(),
-		got.at(0.5), got.at(0.99), least.rate(), least.rate()/max(got.rate(), 1e-9), got.odd)
+	fmt.Printf("| %d | %s | %d | %.2f | %.2f | %.0f | %.2f | %.2f | %.0f | %.1f | %d |\n", n, q.name, got.bytes,
+		alone.at(0.5), each, got.rate(), got.at(0.5), got.at(0.99), least.rate(),
+		least.rate()/max(got.rate(), 1e-9), alone.odd+got.odd)
 	return nil
 }
 

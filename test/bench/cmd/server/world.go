@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -51,9 +52,11 @@ func start(ctx context.Context, dir, program string, n int) (w *world, err error
 			err = errors.Join(err, w.close())
 		}
 	}()
-	w.kube = httptest.NewTLSServer(http.HandlerFunc(func(o http.ResponseWriter, _ *http.Request) {
+	w.kube = httptest.NewUnstartedServer(http.HandlerFunc(func(o http.ResponseWriter, _ *http.Request) {
 		_, _ = o.Write([]byte("ok"))
 	}))
+	w.kube.Config.ErrorLog = log.New(io.Discard, "", 0) // of connections that end with the server
+	w.kube.StartTLS()
 	for i := range n {
 		if err := w.install(ctx, cluster(i)); err != nil {
 			return w, err
@@ -120,13 +123,13 @@ func (w *world) install(ctx context.Context, name string) error {
 	if err := errors.Join(files.SaveConfig(ctx, d.YAML()), files.Close()); err != nil {
 		return err
 	}
-	log, err := files.Journal().NewRun("deploy", time.Now().Add(-time.Hour))
+	run, err := files.Journal().NewRun("deploy", time.Now().Add(-time.Hour))
 	if err != nil {
 		return err
 	}
-	bus := event.NewBus(nil, log)
-	return errors.Join(bus.Emit(event.RunStarted{Run: log.ID(), Cluster: name, Verb: "deploy"}), bus.Emit(plan(3)),
-		bus.Emit(event.RunEnded{Outcome: event.Changed}), log.Close())
+	bus := event.NewBus(nil, run)
+	return errors.Join(bus.Emit(event.RunStarted{Run: run.ID(), Cluster: name, Verb: "deploy"}), bus.Emit(plan(3)),
+		bus.Emit(event.RunEnded{Outcome: event.Changed}), run.Close())
 }
 
 // login makes the administrator, and a token.
