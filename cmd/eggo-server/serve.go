@@ -177,7 +177,8 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	defer lookAfter(ctx, due)()
 	defer keepAudit(ctx, accounts, o.auditDays, cautious{sure}, report)()
 	rules := clusterspec.Rules{Shared: o.shared, Own: env.Own}
-	site, err := page.New(page.Options{Rules: rules, Access: accounts, Dir: runner.Dir, Usual: runner.Usual,
+	site, err := page.New(page.Options{Rules: rules, Access: accounts,
+		Users: routes.InProcess(accounts, identity != nil), Dir: runner.Dir, Usual: runner.Usual,
 		Bundles: o.bundles, Version: buildVersion(),
 		Open: func(ctx context.Context, cluster, run string) (page.Log, error) {
 			return runner.Log(ctx, cluster, run)

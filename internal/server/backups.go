@@ -59,7 +59,7 @@ type BackupPath struct {
 	Backup string `path:"backup" maxLength:"255" doc:"The name of a backup of this cluster."`
 }
 
-type verifyInput struct {
+type VerifyInput struct {
 	BackupPath
 	Body struct {
 		BackupKey
@@ -67,7 +67,7 @@ type verifyInput struct {
 	}
 }
 
-type verifyOutput struct {
+type VerifyOutput struct {
 	Body struct {
 		Backup
 		Program  string `json:"program" doc:"The version of Eggo that took it."`
@@ -79,7 +79,7 @@ type verifyOutput struct {
 	}
 }
 
-type restoreBackupInput struct {
+type RestoreBackupInput struct {
 	BackupPath
 	Matching
 	Body struct {
@@ -105,21 +105,18 @@ func (s *Server) backups(api huma.API) {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, DefaultStatus: status,
 			Tags: []string{"backups"}}
 	}
-	add(s, api, route[InCluster]{op("list-backups", "GET", all, "List the backups", 200), access.View,
-		(*InCluster).name}, s.listBackups)
-	add(s, api, route[backupInput]{op("take-backup", "POST", all, "Take an encrypted backup of the cluster", 202),
-		access.Operate, func(i *backupInput) string { return i.Cluster }}, s.takeBackup)
-	add(s, api, route[verifyInput]{op("verify-backup", "POST", all+"/{backup}/verify",
-		"Verify a backup by a restore into a scratch etcd", 200), access.Operate,
-		func(i *verifyInput) string { return i.Cluster }}, s.verifyBackup,
-		func(i *verifyInput) (string, string) { return "", i.Backup })
-	add(s, api, route[restoreBackupInput]{op("restore-backup", "POST", all+"/{backup}/restore",
-		"Restore etcd from a backup", 202), access.Administer,
-		func(i *restoreBackupInput) string { return i.Cluster }}, s.restoreBackup,
-		func(i *restoreBackupInput) (string, string) { return "", i.Backup })
+	s.ListBackups = add(s, api, op("list-backups", "GET", all, "List the backups", 200), access.View, s.listBackups)
+	add(s, api, op("take-backup", "POST", all, "Take an encrypted backup of the cluster", 202), access.Operate,
+		s.takeBackup)
+	s.VerifyBackup = add(s, api, op("verify-backup", "POST", all+"/{backup}/verify",
+		"Verify a backup by a restore into a scratch etcd", 200), access.Operate, s.verifyBackup,
+		func(i *VerifyInput) (string, string) { return "", i.Backup })
+	s.RestoreBackup = add(s, api, op("restore-backup", "POST", all+"/{backup}/restore",
+		"Restore etcd from a backup", 202), access.Administer, s.restoreBackup,
+		func(i *RestoreBackupInput) (string, string) { return "", i.Backup })
 }
 
-func (s *Server) listBackups(ctx context.Context, _ access.Caller, in *InCluster) (*backupsOutput, error) {
+func (s *Server) listBackups(ctx context.Context, _ access.Grant, in *InCluster) (*backupsOutput, error) {
 	list, err := s.backupsOf(ctx, in.Cluster)
 	out := &backupsOutput{}
 	out.Body.Items = []Backup{}
@@ -155,7 +152,7 @@ func (s *Server) backupNamed(ctx context.Context, in BackupPath) (string, error)
 	return list[i].Path, nil
 }
 
-func (s *Server) takeBackup(ctx context.Context, who access.Caller, in *backupInput) (*shown, error) {
+func (s *Server) takeBackup(ctx context.Context, who access.Grant, in *backupInput) (*shown, error) {
 	o := in.Body.RunOptions
 	if (in.Body.Passphrase == "") == (len(in.Body.Recipients) == 0) {
 		return nil, event.NewFault(event.ClassUsage, "backup.no-key", nil)
@@ -219,7 +216,7 @@ func (s *Server) executes(ctx context.Context, path string) error {
 	return nil
 }
 
-func (s *Server) verifyBackup(ctx context.Context, _ access.Caller, in *verifyInput) (*verifyOutput, error) {
+func (s *Server) verifyBackup(ctx context.Context, _ access.Grant, in *VerifyInput) (*VerifyOutput, error) {
 	file, err := s.backupNamed(ctx, in.BackupPath)
 	if err != nil {
 		return nil, err
@@ -227,7 +224,7 @@ func (s *Server) verifyBackup(ctx context.Context, _ access.Caller, in *verifyIn
 	if err := s.executes(ctx, in.Body.Bundle); err != nil {
 		return nil, err
 	}
-	out := &verifyOutput{}
+	out := &VerifyOutput{}
 	return out, s.opening(ctx, in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) error {
 		q := request.BackupVerify{File: file, Key: k, Bundle: in.Body.Bundle, SignedOnly: true}
 		p, err := operation.VerifyBackup(ctx, q, d, func(int64, int64) {})
@@ -242,7 +239,7 @@ func (s *Server) verifyBackup(ctx context.Context, _ access.Caller, in *verifyIn
 }
 
 // restoreBackup begins the restore of a snapshot, which is decrypted into the cluster's directory.
-func (s *Server) restoreBackup(ctx context.Context, who access.Caller, in *restoreBackupInput) (*shown, error) {
+func (s *Server) restoreBackup(ctx context.Context, who access.Grant, in *RestoreBackupInput) (*shown, error) {
 	file, err := s.backupNamed(ctx, in.BackupPath)
 	if err != nil {
 		return nil, err
@@ -283,7 +280,7 @@ func (p *placing) end() {
 }
 
 // placed opens a backup that is to be placed.
-func (s *Server) placed(ctx context.Context, in *restoreBackupInput, q request.BackupRestore, to *placing) error {
+func (s *Server) placed(ctx context.Context, in *RestoreBackupInput, q request.BackupRestore, to *placing) error {
 	return s.opening(ctx, in.Body.BackupKey, func(k request.BackupKey, d operation.Deps) (err error) {
 		q.Key = k
 		to.Restoring, err = operation.OpenRestore(ctx, q, d, func(int64, int64) {})
@@ -294,7 +291,7 @@ func (s *Server) placed(ctx context.Context, in *restoreBackupInput, q request.B
 // restoreOnto deploys a cluster to new machines, with the data of a backup: by its own deploy.yaml, with the nodes of
 // the request. The command line is given a file for that.
 func (s *Server) restoreOnto(
-	ctx context.Context, who access.Caller, in *restoreBackupInput, file string,
+	ctx context.Context, who access.Grant, in *RestoreBackupInput, file string,
 ) (*shown, error) {
 	v, err := s.Manager.Cluster(in.Cluster)
 	if err != nil {
@@ -322,7 +319,7 @@ func (s *Server) restoreOnto(
 // moved has a cluster wanted on new machines, and writes the deploy.yaml that says so. A restore that was interrupted
 // has set the cluster's own one aside by now: what it wanted is in the record or, if the server was killed before that
 // was written, in the file that this has written.
-func (s *Server) moved(ctx context.Context, in *restoreBackupInput, w *runs.Wanted) error {
+func (s *Server) moved(ctx context.Context, in *RestoreBackupInput, w *runs.Wanted) error {
 	m := in.Body.NewMachines
 	if err := s.namesBundles(ctx, slices.Collect(maps.Values(m.Bundles))); err != nil {
 		return err

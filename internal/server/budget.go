@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
+	"github.com/eggo-k8s/eggo/internal/server/route"
 )
 
 // How much of bodies is held at the same time: of all users and of one, and of requests without credentials, of all and
@@ -117,13 +119,31 @@ func (b *bodies) decoding(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		select {
-		case b.turns <- struct{}{}:
-		case <-r.Context().Done():
+		over, err := b.turn(r.Context(), int(r.ContentLength))
+		if err != nil {
 			return
 		}
-		over := sync.OnceFunc(func() { <-b.turns })
 		defer over()
 		next.ServeHTTP(w, r.WithContext(problem.Decoding(r.Context(), over)))
+	})
+}
+
+// turn waits until a body of some size may be decoded.
+func (b *bodies) turn(ctx context.Context, size int) (over func(), err error) {
+	if size <= largeBody {
+		return func() {}, nil
+	}
+	select {
+	case b.turns <- struct{}{}:
+		return sync.OnceFunc(func() { <-b.turns }), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// turning wraps the page: the inputs that it makes of large forms wait for their turn, too.
+func (b *bodies) turning(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(route.WithTurns(r.Context(), b.turn)))
 	})
 }

@@ -19,21 +19,21 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
-type listInput struct {
+type ListInput struct {
 	problem.Page
 	Ready bool `query:"ready" doc:"Only those that are ready."`
 }
 
 type listOutput struct{ Body problem.List[Cluster] }
 
-type createInput struct {
+type CreateInput struct {
 	Body struct {
 		clusterspec.Cluster
 		Options RunOptions `json:"options,omitempty"`
 	}
 }
 
-type updateInput struct {
+type UpdateInput struct {
 	InCluster
 	Matching
 	Purge bool `query:"purge" doc:"Images and data of the nodes that are removed go, too."`
@@ -46,7 +46,7 @@ type updateInput struct {
 	}
 }
 
-type importInput struct {
+type ImportInput struct {
 	Body struct {
 		Name       string `json:"name" maxLength:"64" minLength:"1"`
 		Kubeconfig string `json:"kubeconfig,omitempty" maxLength:"1048576" doc:"Of a cluster that the state directory does not have: it can only be viewed."`
@@ -66,36 +66,35 @@ func (s *Server) clusters(api huma.API) {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, DefaultStatus: status,
 			Tags: []string{"clusters"}}
 	}
-	add(s, api, route[listInput]{op("list-clusters", "GET", "/clusters", "List clusters", 200), access.Authenticated,
-		nil},
+	s.ListClusters = add(s, api, op("list-clusters", "GET", "/clusters", "List clusters", 200), access.Authenticated,
 		s.list)
-	add(s, api, route[createInput]{op("create-cluster", "POST", "/clusters", "Create a cluster", 202),
-		access.Administer, nil}, s.create, func(i *createInput) (string, string) { return i.Body.Name, "" })
+	s.CreateCluster = add(s, api, op("create-cluster", "POST", "/clusters", "Create a cluster", 202), access.Administer,
+		s.create, func(i *CreateInput) (string, string) { return i.Body.Name, "" })
 	take := op("import-cluster", "POST", "/clusters:import", "Import a cluster", 202)
 	take.Errors = []int{http.StatusNotFound} // the state directory does not have it
-	add(s, api, route[importInput]{take, access.Administer, nil}, s.take,
-		func(i *importInput) (string, string) { return i.Body.Name, "" })
-	add(s, api, route[InCluster]{op("get-cluster", "GET", "/clusters/{cluster}", "Get a cluster", 200), access.View,
-		(*InCluster).name}, func(ctx context.Context, _ access.Caller, in *InCluster) (*shown, error) {
-		v, err := s.Manager.Cluster(in.Cluster)
-		if err != nil {
-			return nil, err
-		}
-		return s.answer(ctx, v, http.StatusOK), nil
-	})
+	add(s, api, take, access.Administer, s.take,
+		func(i *ImportInput) (string, string) { return i.Body.Name, "" })
 	const one = "/clusters/{cluster}"
-	add(s, api, route[updateInput]{op("update-cluster", "PUT", one, "Set the nodes of a cluster", 202),
-		access.Administer, func(i *updateInput) string { return i.Cluster }}, s.update)
-	add(s, api, route[deleteInput]{op("delete-cluster", "DELETE", "/clusters/{cluster}", "Delete a cluster", 202),
-		access.Administer, func(i *deleteInput) string { return i.Cluster }}, s.remove,
+	s.GetCluster = add(s, api, op("get-cluster", "GET", one, "Get a cluster", 200), access.View, s.get)
+	s.UpdateCluster = add(s, api, op("update-cluster", "PUT", one, "Set the nodes of a cluster", 202),
+		access.Administer, s.update)
+	add(s, api, op("delete-cluster", "DELETE", one, "Delete a cluster", 202), access.Administer, s.remove,
 		func(i *deleteInput) (string, string) { return "", "machines=" + i.Machines })
 }
 
-// list gives the clusters that the caller may see.
-func (s *Server) list(ctx context.Context, who access.Caller, in *listInput) (*listOutput, error) {
+func (s *Server) get(ctx context.Context, _ access.Grant, in *InCluster) (*shown, error) {
+	v, err := s.Manager.Cluster(in.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, v, http.StatusOK), nil
+}
+
+// list returns the clusters that the caller may see.
+func (s *Server) list(ctx context.Context, who access.Grant, in *ListInput) (*listOutput, error) {
 	var seen []*manager.View
 	for _, v := range s.Manager.Clusters() {
-		role, err := s.Access.RoleOf(ctx, who, v.Name)
+		role, err := s.Access.RoleOf(ctx, who.Caller(), v.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +113,7 @@ func (s *Server) list(ctx context.Context, who access.Caller, in *listInput) (*l
 }
 
 // create checks all that is wrong at once, keeps what the runs need, and begins.
-func (s *Server) create(ctx context.Context, who access.Caller, in *createInput) (*shown, error) {
+func (s *Server) create(ctx context.Context, who access.Grant, in *CreateInput) (*shown, error) {
 	c := in.Body.Cluster
 	files, text, err := s.deploy(c, s.Runs.Dir(filepath.Base(filepath.Clean("/"+c.Name))))
 	if err != nil {
@@ -213,7 +212,7 @@ func (s *Server) written(cluster string, files map[string]string) error {
 }
 
 // take imports a cluster.
-func (s *Server) take(ctx context.Context, who access.Caller, in *importInput) (*shown, error) {
+func (s *Server) take(ctx context.Context, who access.Grant, in *ImportInput) (*shown, error) {
 	q := manager.Request{By: who.Name}
 	text := in.Body.Kubeconfig
 	if text != "" {
@@ -230,7 +229,7 @@ func (s *Server) take(ctx context.Context, who access.Caller, in *importInput) (
 }
 
 // update sets the nodes. Of a cluster that no run has touched yet they are replaced.
-func (s *Server) update(ctx context.Context, who access.Caller, in *updateInput) (*shown, error) {
+func (s *Server) update(ctx context.Context, who access.Grant, in *UpdateInput) (*shown, error) {
 	v, err := s.Manager.Cluster(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -288,7 +287,7 @@ func (s *Server) replaced(
 // when the operation is possible.
 func (s *Server) begin(
 	ctx context.Context, name string, k manager.Kind, m Matching, o RunOptions, w *runs.Wanted,
-	more func(*runs.Parameters) error, who access.Caller, q manager.Request,
+	more func(*runs.Parameters) error, who access.Grant, q manager.Request,
 ) (*shown, error) {
 	revision, err := m.revision(name)
 	if err != nil {
@@ -345,7 +344,7 @@ func (s *Server) begin(
 }
 
 // remove deletes a cluster: from its machines, or from the server alone.
-func (s *Server) remove(ctx context.Context, who access.Caller, in *deleteInput) (*shown, error) {
+func (s *Server) remove(ctx context.Context, who access.Grant, in *deleteInput) (*shown, error) {
 	v, err := s.Manager.Cluster(in.Cluster)
 	if err != nil {
 		return nil, err

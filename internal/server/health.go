@@ -20,7 +20,7 @@ type Health struct {
 	Reason *Fault    `json:"reason,omitempty" doc:"Why the cluster was Unavailable, Unreachable or Connecting."`
 }
 
-type healthInput struct {
+type HealthInput struct {
 	InCluster
 	After uint64 `query:"after" doc:"The value of next of the page before."`
 	Limit int    `query:"limit" doc:"At most so many." minimum:"1" maximum:"500" default:"100"`
@@ -31,12 +31,12 @@ type healthOutput struct{ Body problem.List[Health] }
 
 // history is the route of what the server saw of the health of clusters.
 func (s *Server) history(api huma.API) {
-	add(s, api, route[healthInput]{huma.Operation{OperationID: "list-health", Method: "GET",
+	s.ListHealth = add(s, api, huma.Operation{OperationID: "list-health", Method: "GET",
 		Path: "/clusters/{cluster}/health/history", Summary: "List the states that the cluster was in, and why",
-		Tags: []string{"inspection"}}, access.View, func(i *healthInput) string { return i.Cluster }}, s.health)
+		Tags: []string{"inspection"}}, access.View, s.health)
 }
 
-func (s *Server) health(ctx context.Context, _ access.Caller, in *healthInput) (*healthOutput, error) {
+func (s *Server) health(ctx context.Context, _ access.Grant, in *HealthInput) (*healthOutput, error) {
 	list, err := s.Manager.Health(ctx, in.Cluster, in.After, in.Limit+1)
 	if err != nil {
 		return nil, err

@@ -41,14 +41,14 @@ func (s *Server) kubeconfigs(api huma.API) {
 		return huma.Operation{OperationID: id, Method: method, Path: "/clusters/{cluster}/kubeconfig", Summary: summary,
 			Tags: []string{"kubeconfig"}, Responses: kubeconfigOnly()}
 	}
-	add(s, api, route[InCluster]{op("get-admin-kubeconfig", "GET", "Get the administrator's kubeconfig"),
-		access.Administer, (*InCluster).name}, s.adminKubeconfig)
-	add(s, api, route[issueInput]{op("issue-kubeconfig", "POST", "Issue a kubeconfig for the caller, for some hours"),
-		access.View, func(i *issueInput) string { return i.Cluster }}, s.issue)
+	add(s, api, op("get-admin-kubeconfig", "GET", "Get the administrator's kubeconfig"), access.Administer,
+		s.adminKubeconfig)
+	add(s, api, op("issue-kubeconfig", "POST", "Issue a kubeconfig for the caller, for some hours"), access.View,
+		s.issue)
 }
 
 // adminKubeconfig gives the key to everything. That it was given is written down, though nothing is changed.
-func (s *Server) adminKubeconfig(ctx context.Context, _ access.Caller, in *InCluster) (*fileOutput, error) {
+func (s *Server) adminKubeconfig(ctx context.Context, _ access.Grant, in *InCluster) (*fileOutput, error) {
 	v, err := s.Manager.Cluster(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (s *Server) adminKubeconfig(ctx context.Context, _ access.Caller, in *InClu
 
 // issue makes a certificate of the cluster's own CA for the caller, in the group of his role. Nothing revokes it: one
 // who was disabled has its rights until it expires, or until the binding of the role is deleted, for all who have it.
-func (s *Server) issue(ctx context.Context, who access.Caller, in *issueInput) (*fileOutput, error) {
+func (s *Server) issue(ctx context.Context, who access.Grant, in *issueInput) (*fileOutput, error) {
 	v, err := s.Manager.Cluster(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (s *Server) issue(ctx context.Context, who access.Caller, in *issueInput) (
 		return nil, event.NewFault(event.ClassFailed, "manager.not-ready", nil, "cluster", v.Name, "state",
 			string(v.State))
 	}
-	role, err := s.Access.RoleOf(ctx, who, in.Cluster)
+	role, err := s.Access.RoleOf(ctx, who.Caller(), in.Cluster)
 	if err == nil && !role.May(access.View) { // it was taken away since
 		err = access.Unknown(in.Cluster)
 	}

@@ -24,12 +24,12 @@ type Certificate struct {
 	At       string    `json:"at" doc:"The file that it is in, or the address that shows it."`
 }
 
-type certificatesInput struct {
+type CertificatesInput struct {
 	InCluster
 	Nodes bool `query:"nodes" doc:"The nodes are asked, too. This takes seconds."`
 }
 
-type statusInput struct{ InCluster }
+type StatusInput struct{ InCluster }
 
 type certificatesOutput struct {
 	Body struct {
@@ -38,8 +38,8 @@ type certificatesOutput struct {
 	}
 }
 
-// inspectInput has what deploy.yaml says is asked for.
-type inspectInput struct {
+// InspectInput has what deploy.yaml says is asked for.
+type InspectInput struct {
 	InCluster
 	Body struct {
 		Secrets map[string]string `json:"secrets,omitempty" doc:"password, sudo: what deploy.yaml says is asked for. They are not kept."`
@@ -47,7 +47,7 @@ type inspectInput struct {
 }
 
 // Drift of a cluster, and how its parts are.
-type statusOutput struct {
+type StatusOutput struct {
 	Body struct {
 		Healthy bool         `json:"healthy" doc:"Nothing below is wrong."`
 		Drift   []string     `json:"drift" doc:"How the cluster differs from its deploy.yaml." nullable:"false"`
@@ -77,24 +77,23 @@ func (s *Server) life(api huma.API) {
 		return huma.Operation{OperationID: id, Method: "GET", Path: "/clusters/{cluster}/" + path, Summary: summary,
 			Errors: []int{http.StatusConflict}, Tags: []string{"inspection"}} // no run has begun to install it
 	}
-	add(s, api, route[certificatesInput]{op("list-certificates", "certificates",
-		"List the certificates, with their ends"), access.View,
-		func(i *certificatesInput) string { return i.Cluster }}, s.certificates)
-	add(s, api, route[statusInput]{op("get-status", "status",
-		"Inspect nodes, components, etcd and drift. This takes seconds"), access.View,
-		func(i *statusInput) string { return i.Cluster }}, s.status)
-	asked := func(id, path, summary string) route[inspectInput] {
+	s.ListCertificates = add(s, api, op("list-certificates", "certificates",
+		"List the certificates, with their ends"), access.View, s.certificates)
+	s.GetStatus = add(s, api, op("get-status", "status",
+		"Inspect nodes, components, etcd and drift. This takes seconds"), access.View, s.status)
+	asked := func(id, path, summary string) huma.Operation {
 		o := op(id, path, summary)
 		o.Method = http.MethodPost // a secret is in no URL
-		return route[inspectInput]{o, access.View, func(i *inspectInput) string { return i.Cluster }}
+		return o
 	}
-	add(s, api, asked("inspect-certificates", "certificates",
-		"List the certificates of the nodes, too, with secrets to log in to them"),
-		func(ctx context.Context, _ access.Caller, in *inspectInput) (*certificatesOutput, error) {
+	s.InspectCertificates = add(s, api, asked("inspect-certificates", "certificates",
+		"List the certificates of the nodes, too, with secrets to log in to them"), access.View,
+		func(ctx context.Context, _ access.Grant, in *InspectInput) (*certificatesOutput, error) {
 			return s.certificatesOf(ctx, in.Cluster, true, in.Body.Secrets)
 		})
-	add(s, api, asked("inspect-status", "status", "Inspect the status, with secrets to log in to the nodes"),
-		func(ctx context.Context, _ access.Caller, in *inspectInput) (*statusOutput, error) {
+	s.InspectStatus = add(s, api, asked("inspect-status", "status",
+		"Inspect the status, with secrets to log in to the nodes"), access.View,
+		func(ctx context.Context, _ access.Grant, in *InspectInput) (*StatusOutput, error) {
 			return s.statusOf(ctx, in.Cluster, in.Body.Secrets)
 		})
 }
@@ -116,7 +115,7 @@ func (s *Server) own(ctx context.Context, cluster string) (request.Common, error
 }
 
 func (s *Server) certificates(
-	ctx context.Context, _ access.Caller, in *certificatesInput,
+	ctx context.Context, _ access.Grant, in *CertificatesInput,
 ) (*certificatesOutput, error) {
 	return s.certificatesOf(ctx, in.Cluster, in.Nodes, nil)
 }
@@ -145,11 +144,11 @@ func (s *Server) certificatesOf(
 	return out, nil
 }
 
-func (s *Server) status(ctx context.Context, _ access.Caller, in *statusInput) (*statusOutput, error) {
+func (s *Server) status(ctx context.Context, _ access.Grant, in *StatusInput) (*StatusOutput, error) {
 	return s.statusOf(ctx, in.Cluster, nil)
 }
 
-func (s *Server) statusOf(ctx context.Context, cluster string, secrets map[string]string) (*statusOutput, error) {
+func (s *Server) statusOf(ctx context.Context, cluster string, secrets map[string]string) (*StatusOutput, error) {
 	c, err := s.own(ctx, cluster)
 	if err != nil {
 		return nil, err
@@ -158,7 +157,7 @@ func (s *Server) statusOf(ctx context.Context, cluster string, secrets map[strin
 	if err != nil {
 		return nil, ofNodes(err)
 	}
-	out, words := &statusOutput{}, problem.From(ctx)
+	out, words := &StatusOutput{}, problem.From(ctx)
 	b := &out.Body
 	b.Healthy, b.Unknown, b.Etcd, b.Loads = st.Healthy, faultOf(ctx, st.Unknown), st.Etcd, st.Workloads
 	b.Drift, b.Nodes = []string{}, []StatusNode{}

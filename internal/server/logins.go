@@ -23,19 +23,19 @@ const (
 type loggingIn interface{ logsIn() bool }
 
 // logsIn implements loggingIn.
-func (*statusInput) logsIn() bool { return true }
+func (*StatusInput) logsIn() bool { return true }
 
 // logsIn implements loggingIn.
-func (*inspectInput) logsIn() bool { return true }
+func (*InspectInput) logsIn() bool { return true }
 
 // logsIn implements loggingIn.
-func (i *certificatesInput) logsIn() bool { return i.Nodes }
+func (i *CertificatesInput) logsIn() bool { return i.Nodes }
 
 // logsIn implements loggingIn.
-func (*checkInput) logsIn() bool { return true }
+func (*CheckInput) logsIn() bool { return true }
 
 // logsIn implements loggingIn.
-func (*planInput) logsIn() bool { return true }
+func (*PlanInput) logsIn() bool { return true }
 
 // logins counts such requests.
 type logins struct {

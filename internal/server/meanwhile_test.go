@@ -42,7 +42,7 @@ func TestAnUpdateOfAClusterThatWasChangedMeanwhile(t *testing.T) {
 	s, m := beginMeanwhile(t)
 	s.running()
 	former := s.world.Newest("one")
-	m.last, m.do = 3, func() {
+	m.last, m.do = 2, func() {
 		if _, err := s.m.Begin(t.Context(), "one", manager.Renew, manager.Request{}); err != nil {
 			t.Error(err)
 		}
@@ -75,7 +75,7 @@ func TestSomethingElseFailsMeanwhile(t *testing.T) {
 		s.reach("Unavailable", nil)
 	}
 	fails(manager.Upgrade, `{"bundles":["/srv/of-the-first.tar.gz"]}`)
-	m.last, m.do = 4, func() { fails(manager.Upgrade, `{"bundles":["/srv/of-the-second.tar.gz"]}`) }
+	m.last, m.do = 3, func() { fails(manager.Upgrade, `{"bundles":["/srv/of-the-second.tar.gz"]}`) }
 	const more = `{"allow_unsigned":true}`
 	s.want(s.call("ann", "POST", "/api/v1/clusters/one/continue", more), 412, "manager.revision")
 	a := s.want(s.call("ann", "POST", "/api/v1/clusters/one/continue", more), 202, "")

@@ -17,9 +17,8 @@ import (
 // all. Nothing is kept between two requests: what is gone is no metric any more.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	who, is := access.From(ctx)
-	if !is {
-		_, err := access.Check(ctx, s.Access, access.View, "")
+	who, err := access.Check(ctx, s.Access, access.Authenticated, "")
+	if err != nil {
 		problem.Write(w, r, err)
 		return
 	}

@@ -41,7 +41,7 @@ type cancelInput struct {
 	Matching
 }
 
-type upgradeInput struct {
+type UpgradeInput struct {
 	InCluster
 	Matching
 	Body struct {
@@ -105,34 +105,31 @@ func (s *Server) operations(api huma.API) {
 		return huma.Operation{OperationID: id, Method: "POST", Path: "/clusters/{cluster}/" + path, Summary: summary,
 			DefaultStatus: http.StatusAccepted, Tags: []string{"operations"}}
 	}
-	name := func(i *actInput) string { return i.Cluster }
-	simple := func(k manager.Kind) func(context.Context, access.Caller, *actInput) (*shown, error) {
-		return func(ctx context.Context, who access.Caller, in *actInput) (*shown, error) {
+	simple := func(k manager.Kind) func(context.Context, access.Grant, *actInput) (*shown, error) {
+		return func(ctx context.Context, who access.Grant, in *actInput) (*shown, error) {
 			return s.begin(ctx, in.Cluster, k, in.Matching, in.options(), nil, nil, who, manager.Request{})
 		}
 	}
-	add(s, api, route[actInput]{post("renew-certificates", "renew", "Reissue the certificates"), access.Operate, name},
+	add(s, api, post("renew-certificates", "renew", "Reissue the certificates"), access.Operate,
 		simple(manager.Renew))
-	add(s, api, route[actInput]{post("take-snapshot", "snapshots", "Take a snapshot of etcd"), access.Operate, name},
+	add(s, api, post("take-snapshot", "snapshots", "Take a snapshot of etcd"), access.Operate,
 		simple(manager.Snapshot))
-	add(s, api, route[actInput]{post("continue-cluster", "continue", "Continue what failed or was canceled"),
-		access.Operate, name}, s.carryOn, func(i *actInput) (string, string) {
-		v, _ := s.Manager.Cluster(i.Cluster) // the kind that is continued now; "": the server connects again
-		return "", string(v.Continued())
-	})
-	add(s, api, route[cancelInput]{post("cancel-cluster", "cancel", "Cancel what is going on"), access.Operate,
-		func(i *cancelInput) string { return i.Cluster }}, s.cancel)
-	add(s, api, route[upgradeInput]{post("upgrade-cluster", "upgrade", "Upgrade Kubernetes, or revert that"),
-		access.Operate, func(i *upgradeInput) string { return i.Cluster }}, s.upgrade)
-	add(s, api, route[restoreInput]{post("restore-snapshot", "restore", "Restore a snapshot of etcd"),
-		access.Administer, func(i *restoreInput) string { return i.Cluster }}, s.restore,
+	add(s, api, post("continue-cluster", "continue", "Continue what failed or was canceled"), access.Operate,
+		s.carryOn, func(i *actInput) (string, string) {
+			v, _ := s.Manager.Cluster(i.Cluster) // the kind that is continued now; "": the server connects again
+			return "", string(v.Continued())
+		})
+	add(s, api, post("cancel-cluster", "cancel", "Cancel what is going on"), access.Operate, s.cancel)
+	s.UpgradeCluster = add(s, api, post("upgrade-cluster", "upgrade", "Upgrade Kubernetes, or revert that"),
+		access.Operate, s.upgrade)
+	add(s, api, post("restore-snapshot", "restore", "Restore a snapshot of etcd"), access.Administer, s.restore,
 		func(i *restoreInput) (string, string) { return "", i.Body.Snapshot })
-	add(s, api, route[InCluster]{huma.Operation{OperationID: "list-snapshots", Method: "GET",
+	s.ListSnapshots = add(s, api, huma.Operation{OperationID: "list-snapshots", Method: "GET",
 		Path: "/clusters/{cluster}/snapshots", Summary: "List the snapshots of etcd", Tags: []string{"operations"}},
-		access.View, (*InCluster).name}, s.snapshots)
+		access.View, s.snapshots)
 }
 
-func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (*shown, error) {
+func (s *Server) carryOn(ctx context.Context, who access.Grant, in *actInput) (*shown, error) {
 	revision, err := in.revision(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -187,7 +184,7 @@ func (s *Server) carryOn(ctx context.Context, who access.Caller, in *actInput) (
 	return s.answer(ctx, v, http.StatusAccepted), nil
 }
 
-func (s *Server) cancel(ctx context.Context, who access.Caller, in *cancelInput) (*shown, error) {
+func (s *Server) cancel(ctx context.Context, who access.Grant, in *cancelInput) (*shown, error) {
 	revision, err := in.revision(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -199,7 +196,7 @@ func (s *Server) cancel(ctx context.Context, who access.Caller, in *cancelInput)
 	return s.answer(ctx, v, http.StatusAccepted), nil
 }
 
-func (s *Server) upgrade(ctx context.Context, who access.Caller, in *upgradeInput) (*shown, error) {
+func (s *Server) upgrade(ctx context.Context, who access.Grant, in *UpgradeInput) (*shown, error) {
 	k := manager.Upgrade
 	if in.Body.Back {
 		k = manager.Back
@@ -225,7 +222,7 @@ func (s *Server) upgrade(ctx context.Context, who access.Caller, in *upgradeInpu
 	}, who, manager.Request{})
 }
 
-func (s *Server) restore(ctx context.Context, who access.Caller, in *restoreInput) (*shown, error) {
+func (s *Server) restore(ctx context.Context, who access.Grant, in *restoreInput) (*shown, error) {
 	o := in.Body.RunOptions
 	return s.begin(ctx, in.Cluster, manager.Restore, in.Matching, o, nil, func(p *runs.Parameters) error {
 		all, err := s.snapshotsOf(in.Cluster)
@@ -250,7 +247,7 @@ type Snapshot struct {
 
 type snapshotsOutput struct{ Body problem.List[Snapshot] }
 
-func (s *Server) snapshots(_ context.Context, _ access.Caller, in *InCluster) (*snapshotsOutput, error) {
+func (s *Server) snapshots(_ context.Context, _ access.Grant, in *InCluster) (*snapshotsOutput, error) {
 	if _, err := s.Manager.Cluster(in.Cluster); err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ type checkOutput struct {
 	}
 }
 
-type checkInput struct {
+type CheckInput struct {
 	Body struct {
 		clusterspec.Cluster
 		Options RunOptions `json:"options,omitempty"`
@@ -62,7 +62,7 @@ type PlannedNode struct {
 	Changes []string `json:"changes" nullable:"false"`
 }
 
-type planInput struct {
+type PlanInput struct {
 	InCluster
 	Body struct {
 		Nodes   []clusterspec.Node `json:"nodes,omitempty" maxItems:"1000" doc:"The nodes that the cluster would have; none: those that it has."`
@@ -96,19 +96,18 @@ func (s *Server) reads(api huma.API) {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary,
 			Tags: []string{"inspection"}}
 	}
-	add(s, api, route[InCluster]{op("list-nodes", "GET", "/clusters/{cluster}/nodes", "List the nodes"), access.View,
-		(*InCluster).name}, s.nodes)
-	add(s, api, route[checkInput]{op("check", "POST", "/check", "Check machines before there is a cluster"),
-		access.Administer, nil}, s.check, func(i *checkInput) (string, string) { return i.Body.Name, "" })
-	add(s, api, route[planInput]{op("plan", "POST", "/clusters/{cluster}/plan", "What a change of the nodes would do"),
-		access.Operate, func(i *planInput) string { return i.Cluster }}, s.plan)
-	add(s, api, route[struct{}]{op("list-bundles", "GET", "/bundles", "List the bundles of this host"),
-		access.Authenticated,
-		nil}, s.bundles)
+	s.ListNodes = add(s, api, op("list-nodes", "GET", "/clusters/{cluster}/nodes", "List the nodes"), access.View,
+		s.nodes)
+	s.Check = add(s, api, op("check", "POST", "/check", "Check machines before there is a cluster"), access.Administer,
+		s.check, func(i *CheckInput) (string, string) { return i.Body.Name, "" })
+	s.Plan = add(s, api, op("plan", "POST", "/clusters/{cluster}/plan", "What a change of the nodes would do"),
+		access.Operate, s.plan)
+	s.ListBundles = add(s, api, op("list-bundles", "GET", "/bundles", "List the bundles of this host"),
+		access.Authenticated, s.bundles)
 }
 
 // nodes asks the API server. What belongs to a cluster that is not ready is refused.
-func (s *Server) nodes(ctx context.Context, _ access.Caller, in *InCluster) (*nodesOutput, error) {
+func (s *Server) nodes(ctx context.Context, _ access.Grant, in *InCluster) (*nodesOutput, error) {
 	v, err := s.Manager.Cluster(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -182,7 +181,7 @@ func nodeStatus(text []byte, wanted []clusterspec.Node) ([]NodeStatus, error) {
 }
 
 // check inspects machines that are to become a cluster. What it needs is kept while it takes, and no longer.
-func (s *Server) check(ctx context.Context, _ access.Caller, in *checkInput) (*checkOutput, error) {
+func (s *Server) check(ctx context.Context, _ access.Grant, in *CheckInput) (*checkOutput, error) {
 	c := in.Body.Cluster
 	dir, remove, err := scratchDir(checkPrefix)
 	if err != nil {
@@ -254,7 +253,7 @@ func ofNodes(err error) error {
 
 // planned is the run whose dry run a plan is: the first of an update, or the creation of a cluster that no run has
 // touched yet.
-func (s *Server) planned(ctx context.Context, in *planInput) (request.Request, error) {
+func (s *Server) planned(ctx context.Context, in *PlanInput) (request.Request, error) {
 	v, err := s.Manager.Cluster(in.Cluster)
 	if err != nil {
 		return nil, err
@@ -306,7 +305,7 @@ func (s *Server) planned(ctx context.Context, in *planInput) (request.Request, e
 }
 
 // plan is the dry run of an update.
-func (s *Server) plan(ctx context.Context, _ access.Caller, in *planInput) (*planOutput, error) {
+func (s *Server) plan(ctx context.Context, _ access.Grant, in *PlanInput) (*planOutput, error) {
 	q, err := s.planned(ctx, in)
 	if err != nil {
 		return nil, err
@@ -330,9 +329,9 @@ func (s *Server) plan(ctx context.Context, _ access.Caller, in *planInput) (*pla
 }
 
 // seesSome refuses who may view no cluster at all.
-func (s *Server) seesSome(ctx context.Context, who access.Caller) error {
+func (s *Server) seesSome(ctx context.Context, who access.Grant) error {
 	for _, v := range s.Manager.Clusters() {
-		if role, err := s.Access.RoleOf(ctx, who, v.Name); err != nil || role.May(access.View) {
+		if role, err := s.Access.RoleOf(ctx, who.Caller(), v.Name); err != nil || role.May(access.View) {
 			return err
 		}
 	}
@@ -341,7 +340,7 @@ func (s *Server) seesSome(ctx context.Context, who access.Caller) error {
 }
 
 // bundles are those in the server's directory, for all who may view a cluster.
-func (s *Server) bundles(ctx context.Context, who access.Caller, _ *struct{}) (*bundlesOutput, error) {
+func (s *Server) bundles(ctx context.Context, who access.Grant, _ *struct{}) (*bundlesOutput, error) {
 	if err := s.seesSome(ctx, who); err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ type Run struct {
 	Continue string `json:"continues,omitempty" doc:"What continuing the cluster continues: this kind of operation."`
 }
 
-type runsInput struct {
+type RunsInput struct {
 	InCluster
 	problem.Page
 }
@@ -94,24 +94,21 @@ func (s *Server) runs(api huma.API) {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"runs"}}
 	}
 	const of = "/clusters/{cluster}/runs"
-	add(s, api, route[runsInput]{op("list-runs", "GET", of, "List the runs of a cluster"), access.View,
-		func(i *runsInput) string { return i.Cluster }}, s.listRuns)
-	add(s, api, route[InRun]{op("get-run", "GET", of+"/{run}", "Get a run"), access.View,
-		func(i *InRun) string { return i.Cluster }}, s.getRun)
+	s.ListRuns = add(s, api, op("list-runs", "GET", of, "List the runs of a cluster"), access.View, s.listRuns)
+	s.GetRun = add(s, api, op("get-run", "GET", of+"/{run}", "Get a run"), access.View, s.getRun)
 	stream := func(o huma.Operation, line string) huma.Operation {
 		o.Responses, o.Errors = streamed(line), []int{http.StatusBadRequest} // a WebSocket that is none
 		return o
 	}
-	add(s, api, route[eventsInput]{stream(op("follow-run", "GET", of+"/{run}/events",
-		"Follow a run: server-sent events, a WebSocket, or lines of JSON"), "an event of its log, with its number as seq"),
-		access.View, func(i *eventsInput) string { return i.Cluster }}, s.follow)
-	add(s, api, route[decisionInput]{op("decide", "POST", of+"/{run}/decisions", "Decide about a step that failed"),
-		access.Operate, func(i *decisionInput) string { return i.Cluster }}, s.decide,
-		func(i *decisionInput) (string, string) {
+	add(s, api, stream(op("follow-run", "GET", of+"/{run}/events",
+		"Follow a run: server-sent events, a WebSocket, or lines of JSON"),
+		"an event of its log, with its number as seq"), access.View, s.follow)
+	add(s, api, op("decide", "POST", of+"/{run}/decisions", "Decide about a step that failed"), access.Operate,
+		s.decide, func(i *decisionInput) (string, string) {
 			return "", i.Body.Decision + " " + i.Body.Step + " in " + i.Run
 		})
-	add(s, api, route[changesInput]{stream(op("follow-clusters", "GET", "/events",
-		"Follow the states of the clusters"), changeOf(api)), access.Authenticated, nil}, s.changes)
+	add(s, api, stream(op("follow-clusters", "GET", "/events",
+		"Follow the states of the clusters"), changeOf(api)), access.Authenticated, s.changes)
 }
 
 // showRun is a run of a cluster, with why it failed.
@@ -155,7 +152,7 @@ func (s *Server) runsOf(ctx context.Context, cluster string) (manager.View, []re
 }
 
 // listRuns gives of each run that failed the first errors, and how many there are.
-func (s *Server) listRuns(ctx context.Context, _ access.Caller, in *runsInput) (*runsOutput, error) {
+func (s *Server) listRuns(ctx context.Context, _ access.Grant, in *RunsInput) (*runsOutput, error) {
 	v, all, err := s.runsOf(ctx, in.Cluster)
 	if err != nil {
 		return nil, err
@@ -175,7 +172,7 @@ func (s *Server) listRuns(ctx context.Context, _ access.Caller, in *runsInput) (
 	return out, nil
 }
 
-func (s *Server) getRun(ctx context.Context, _ access.Caller, in *InRun) (*runOutput, error) {
+func (s *Server) getRun(ctx context.Context, _ access.Grant, in *InRun) (*runOutput, error) {
 	v, all, err := s.runsOf(ctx, in.Cluster)
 	if err != nil {
 		return nil, err
@@ -208,7 +205,7 @@ func (s *Server) open(ctx context.Context, in InRun) (*operation.Handle, error) 
 	return operation.Open(ctx, s.Deps().Store, request.Ref{Cluster: in.Cluster, Run: in.Run})
 }
 
-func (s *Server) decide(ctx context.Context, _ access.Caller, in *decisionInput) (*struct{}, error) {
+func (s *Server) decide(ctx context.Context, _ access.Grant, in *decisionInput) (*struct{}, error) {
 	h, err := s.open(ctx, in.InRun)
 	if err != nil {
 		return nil, err
@@ -230,7 +227,7 @@ func first(from uint64, last string) uint64 {
 }
 
 // follow gives the events of a run, as its log has them: those that are there, and those that come.
-func (s *Server) follow(ctx context.Context, _ access.Caller, in *eventsInput) (*huma.StreamResponse, error) {
+func (s *Server) follow(ctx context.Context, _ access.Grant, in *eventsInput) (*huma.StreamResponse, error) {
 	if err := s.has(in.InRun); err != nil {
 		return nil, err
 	}
@@ -248,9 +245,9 @@ func (s *Server) follow(ctx context.Context, _ access.Caller, in *eventsInput) (
 }
 
 // changes gives the changes of the clusters that the caller may see.
-func (s *Server) changes(_ context.Context, who access.Caller, in *changesInput) (*huma.StreamResponse, error) {
+func (s *Server) changes(_ context.Context, who access.Grant, in *changesInput) (*huma.StreamResponse, error) {
 	may := func(ctx context.Context) error { // what is sent is asked about one by one
-		_, err := s.Access.RoleOf(ctx, who, "")
+		_, err := s.Access.RoleOf(ctx, who.Caller(), "")
 		return err
 	}
 	return stream(func() {}, may, func(ctx context.Context) iter.Seq2[runs.Line, error] {
@@ -262,7 +259,7 @@ func (s *Server) changes(_ context.Context, who access.Caller, in *changesInput)
 				}
 				for _, c := range list {
 					after = c.Seq
-					role, err := s.Access.RoleOf(ctx, who, c.Cluster)
+					role, err := s.Access.RoleOf(ctx, who.Caller(), c.Cluster)
 					if err != nil {
 						return // the session or the token has ended
 					}

@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
+	"github.com/eggo-k8s/eggo/internal/server/route"
 )
 
 // ofOperation is askedFor about an operation of a cluster that exists, for which w is wanted. The key of a backup is
@@ -75,8 +76,8 @@ const mostNamed = 20
 // named is the name that a request gave, as far as it is worth repeating.
 func named(id string) string {
 	list := []rune(event.Clean(id))
-	if len(list) > longestName {
-		return string(list[:longestName]) + "…"
+	if len(list) > route.LongestName {
+		return string(list[:route.LongestName]) + "…"
 	}
 	return string(list)
 }

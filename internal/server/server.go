@@ -1,14 +1,12 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -20,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/manager/runs"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
+	"github.com/eggo-k8s/eggo/internal/server/route"
 )
 
 // Prefix of all routes.
@@ -40,13 +39,39 @@ type Options struct {
 	Version string
 	// More adds the routes of others, such as those of accounts; nil: none.
 	More func(huma.API)
-	// Page gives the web page over the routes; nil: there is none.
-	Page func(api http.Handler) http.Handler
+	// Page returns the web page, which calls the service; nil: there is none.
+	Page func(*Service) http.Handler
+}
+
+// Service has the methods that the web page calls in this process. Each is a route of the API as well, with the same
+// check of access, entries of the audit log and limits.
+type Service struct {
+	ListClusters        *route.Route[ListInput, listOutput]
+	CreateCluster       *route.Route[CreateInput, shown]
+	GetCluster          *route.Route[InCluster, shown]
+	UpdateCluster       *route.Route[UpdateInput, shown]
+	UpgradeCluster      *route.Route[UpgradeInput, shown]
+	ListNodes           *route.Route[InCluster, nodesOutput]
+	Check               *route.Route[CheckInput, checkOutput]
+	Plan                *route.Route[PlanInput, planOutput]
+	ListBundles         *route.Route[struct{}, bundlesOutput]
+	ListRuns            *route.Route[RunsInput, runsOutput]
+	GetRun              *route.Route[InRun, runOutput]
+	ListSnapshots       *route.Route[InCluster, snapshotsOutput]
+	ListBackups         *route.Route[InCluster, backupsOutput]
+	VerifyBackup        *route.Route[VerifyInput, VerifyOutput]
+	RestoreBackup       *route.Route[RestoreBackupInput, shown]
+	ListCertificates    *route.Route[CertificatesInput, certificatesOutput]
+	InspectCertificates *route.Route[InspectInput, certificatesOutput]
+	GetStatus           *route.Route[StatusInput, StatusOutput]
+	InspectStatus       *route.Route[InspectInput, StatusOutput]
+	ListHealth          *route.Route[HealthInput, healthOutput]
 }
 
 // Server has the routes.
 type Server struct {
 	Options
+	Service
 	replies replies
 	opens   chan struct{} // has an element for each backup that is being opened
 	logins  logins
@@ -62,7 +87,8 @@ func New(o Options) http.Handler {
 	s := &Server{Options: o, opens: make(chan struct{}, opensAtOnce)}
 	mux := http.NewServeMux()
 	c := config(o.Version)
-	c.Transformers = append([]huma.Transformer{s.misshapen, problem.Located(c.Components.Schemas)}, c.Transformers...)
+	c.Transformers = append([]huma.Transformer{route.Misshapen(addressed{o.Access}),
+		problem.Located(c.Components.Schemas)}, c.Transformers...)
 	api := humago.New(mux, c)
 	s.clusters(api)
 	s.operations(api)
@@ -93,7 +119,7 @@ func New(o Options) http.Handler {
 		mux.Handle("/", unknown)
 	} else {
 		mux.Handle("/api/", unknown)
-		mux.Handle("/", o.Page(bodies.decoding(mux)))
+		mux.Handle("/", bodies.turning(o.Page(&s.Service)))
 	}
 	return speaking(o.Access.Identify(bodies.read(s.replies.once(o.Access, bodies.decoding(rooted(mux, unknown))))))
 }
@@ -154,83 +180,42 @@ func address(ctx context.Context) string {
 	return a
 }
 
-// route is one route: what it is to rights, and which cluster it is about.
-type route[I any] struct {
-	huma.Operation
-	may     access.Action
-	cluster func(*I) string // nil: all of them
-}
-
-// add adds a route. The rights of the caller are checked first; a change is written down before it is made, and so is
-// one that is refused. about is what the audit log has of a request besides: another cluster, and what it is about.
+// add adds a route that needs a right on the cluster that its path names, or on all of them. about is what the audit
+// log has of a request besides: another cluster, and what it is about.
 func add[I, O any](
-	s *Server, api huma.API, r route[I], do func(context.Context, access.Caller, *I) (*O, error),
-	about ...func(*I) (cluster, target string),
-) {
-	recorded := r.Method != http.MethodGet || r.may == access.Administer // who reads a secret is written down, too
-	r.Path = Prefix + r.Path
-	r.Errors = append(r.Errors, http.StatusUnauthorized, http.StatusForbidden)
-	r.Middlewares = append(r.Middlewares, problem.Guard(func(ctx huma.Context) error {
-		name := ""
-		if r.cluster != nil {
-			name = ctx.Param("cluster")
-		}
-		_, err := access.Check(ctx.Context(), s.Access, r.may, name)
-		return err
-	}))
-	of := func(in *I) string {
-		if r.cluster == nil {
-			return ""
-		}
-		return r.cluster(in)
+	s *Server, api huma.API, o huma.Operation, may access.Action,
+	do func(context.Context, access.Grant, *I) (*O, error), about ...func(*I) (cluster, target string),
+) *route.Route[I, O] {
+	o.Path = Prefix + o.Path
+	o.Errors = append(o.Errors, http.StatusUnauthorized, http.StatusForbidden)
+	r := route.Route[I, O]{Operation: o, Allow: route.May(s.Access, may), Method: do, Enter: enter[I](s)}
+	if may == access.Administer { // who reads a secret is written down, too
+		r.Audit = route.All
 	}
-	record := func(ctx context.Context, in *I, refused error) error { // also what is refused
-		known, is := access.From(ctx)
-		if !recorded || !is {
-			return refused
-		}
-		entry := access.Entry{At: time.Now(), Caller: known, Address: address(ctx), Action: r.OperationID,
-			Cluster: of(in)}
-		for _, more := range about {
-			cluster, target := more(in)
-			entry.Cluster, entry.Target = cmp.Or(entry.Cluster, cluster), event.Clean(target)
-		}
-		if err := s.Access.Record(ctx, entry); refused == nil {
-			return err
-		}
-		return refused
+	for _, r.About = range about {
+		continue
 	}
-	huma.Register(api, r.Operation, problem.Handler(func(ctx context.Context, in *I) (*O, error) {
-		who, err := access.Check(ctx, s.Access, r.may, of(in))
-		if l, is := any(in).(loggingIn); err == nil && is && l.logsIn() {
-			leave, busy := s.logins.enter(who)
-			if busy != nil { // nothing was done, and nothing is written down: this may come in any number
-				return nil, busy
-			}
-			defer leave()
-		}
-		if err = record(ctx, in, err); err != nil {
-			return nil, err
-		}
-		return do(ctx, who, in)
-	}, record))
+	return route.Add(api, addressed{s.Access}, r)
 }
 
-// misshapen is a transformer of huma, which answers requests by itself that do not have the shape of their route: those
-// that would change something are written down, too. Such a request is refused also if that fails.
-func (s *Server) misshapen(ctx huma.Context, _ string, v any) (any, error) {
-	_, is := v.(*huma.ErrorModel)
-	who, known := access.From(ctx.Context())
-	if op := ctx.Operation(); is && known && op != nil && op.Method != http.MethodGet {
-		name := []rune(event.Clean(ctx.Param("cluster")))
-		_ = s.Access.Record(ctx.Context(), access.Entry{At: time.Now(), Caller: who, Address: address(ctx.Context()),
-			Action: op.OperationID, Cluster: string(name[:min(len(name), longestName)])})
+// enter limits the requests whose answer may take logins to nodes.
+func enter[I any](s *Server) func(access.Grant, *I) (func(), error) {
+	return func(who access.Grant, in *I) (func(), error) {
+		if l, is := any(in).(loggingIn); is && l.logsIn() {
+			return s.logins.enter(who.Caller())
+		}
+		return func() {}, nil
 	}
-	return v, nil
 }
 
-// longestName is that of a cluster.
-const longestName = 64
+// addressed adds where a request came from to what is written down.
+type addressed struct{ access.Control }
+
+// Record implements access.Control.
+func (a addressed) Record(ctx context.Context, e access.Entry) error {
+	e.Address = address(ctx)
+	return a.Control.Record(ctx, e)
+}
 
 // privileged refuses who is no administrator of a cluster; "": of all clusters.
 func (s *Server) privileged(ctx context.Context, cluster string) error {

@@ -120,8 +120,6 @@ type InCluster struct {
 	Cluster string `path:"cluster" doc:"The name of the cluster." maxLength:"64"`
 }
 
-func (c *InCluster) name() string { return c.Cluster }
-
 // Matching is what a change may be bound to.
 type Matching struct {
 	IfMatch string `header:"If-Match" doc:"The ETag of the cluster that the change is meant for." maxLength:"64"`

@@ -69,7 +69,7 @@ func TestARestoreOntoNewMachinesOfAClusterThatWasChangedMeanwhile(t *testing.T) 
 	})
 	former, happened := s.world.Newest("one"), false
 	m.asked.Store(0)
-	m.last, m.do = 3, func() {
+	m.last, m.do = 2, func() {
 		happened = true
 		if !s.there("deploy.yaml") || s.there("seed.json") {
 			t.Error("the cluster is set aside while others can begin")

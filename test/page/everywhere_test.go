@@ -307,7 +307,7 @@ func walkAll(t *testing.T, s *site.Site, api *madeUp, asked map[string]bool, nam
 	defer r.End()
 	w := &walk{tab: open(t, s), api: api, name: name, value: value, asked: asked}
 	w.login(s, "ann")
-	s.Between = api.between
+	s.Between, s.Answer = api.between, api.called
 	api.set(value, true, false)
 	in := url.QueryEscape(value)
 	const rack = "/clusters/rack"

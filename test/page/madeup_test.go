@@ -3,13 +3,17 @@ package page_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/eggo-k8s/eggo/internal/server"
+	"github.com/eggo-k8s/eggo/internal/server/problem"
 	"github.com/eggo-k8s/eggo/test/page/site"
 )
 
@@ -85,6 +89,23 @@ func (m *madeUp) between(api http.Handler) http.Handler {
 		_ = json.NewEncoder(w).Encode(me) // who does not read it is gone
 	})
 	return mux
+}
+
+// called answers for a method that the page calls.
+func (m *madeUp) called(op huma.Operation, body any) error {
+	w := httptest.NewRecorder()
+	m.between(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(op.Method, op.Path, nil))
+	if w.Code >= http.StatusMultipleChoices {
+		p := &problem.Problem{}
+		if err := json.Unmarshal(w.Body.Bytes(), p); err != nil {
+			return err
+		}
+		return p
+	}
+	if body == nil {
+		return nil
+	}
+	return json.Unmarshal(w.Body.Bytes(), body)
 }
 
 // set changes what is answered from now on.

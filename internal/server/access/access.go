@@ -80,7 +80,7 @@ type Control interface {
 type Entry struct {
 	At      time.Time
 	Caller  Caller
-	Address string // where the request came from
+	Address string // where the request came from; "": as the Control knows
 	Action  string // the operation of the API, such as update-cluster
 	Cluster string
 	Target  string // what else it is about: a run, a user, …
@@ -117,6 +117,42 @@ func Check(ctx context.Context, by Control, a Action, cluster string) (Caller, e
 	}
 	return Caller{}, event.NewFault(event.ClassAuth, "access.denied", nil, "user", c.Name, "action", string(a))
 }
+
+// Grant is the result of a check: its caller may do what was checked. Only Allow, Known and Anybody make one, and each
+// method of a service takes one.
+type Grant struct {
+	caller
+}
+
+// caller has its fields seen in a Grant, and set nowhere else.
+type caller = Caller
+
+// Caller returns who has the grant; one of Anybody has none.
+func (g Grant) Caller() Caller { return g.caller }
+
+// Allow is Check with a grant as its result.
+func Allow(ctx context.Context, by Control, a Action, cluster string) (Grant, error) {
+	c, err := Check(ctx, by, a, cluster)
+	if err != nil {
+		return Grant{}, err
+	}
+	return Grant{c}, nil
+}
+
+// Known refuses a request without a caller, and one whose credential has ended. It is for what needs no role.
+func Known(ctx context.Context, by Control) (Grant, error) {
+	c, ok := From(ctx)
+	if !ok {
+		return Grant{}, event.NewFault(event.ClassAuth, "access.unauthenticated", nil)
+	}
+	if err := by.Recheck(ctx); err != nil {
+		return Grant{}, err
+	}
+	return Grant{c}, nil
+}
+
+// Anybody is a grant of what everybody may do, such as to log in.
+func Anybody(context.Context) Grant { return Grant{} }
 
 // Unknown is the fault of a cluster that there is not.
 func Unknown(cluster string) error {

@@ -3,7 +3,6 @@ package page
 import (
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -28,11 +27,12 @@ type userRow struct {
 
 // users is the page of users, for administrators.
 func (p *Page) users(v *visit) error {
-	var page problem.List[routes.User]
-	if err := p.get(v, "/users?limit=200&after="+url.QueryEscape(v.r.URL.Query().Get("after")), &page); err != nil {
+	part := v.upTo(200)
+	list, err := p.Users.ListUsers.Call(v.context(), &part)
+	if err != nil {
 		return err
 	}
-	out := userList{Next: page.Next, Me: v.me.ID}
+	out := userList{Next: list.Body.Next, Me: v.me.ID}
 	all, err := p.everyCluster(v)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (p *Page) users(v *visit) error {
 	for _, c := range all {
 		names = append(names, c.Name)
 	}
-	for _, u := range page.Items {
+	for _, u := range list.Body.Items {
 		on := slices.Concat(names, slices.Collect(maps.Keys(u.Clusters)))
 		slices.Sort(on)
 		out.Users = append(out.Users, userRow{u, slices.Compact(on)})
@@ -63,12 +63,11 @@ type own struct {
 func (p *Page) account(v *visit) error {
 	out := own{Me: v.me.User, Ends: p.Now().AddDate(0, 3, 0).UTC().Format(time.DateOnly)}
 	if !v.me.Reset { // else nothing but the password may be changed
-		var page problem.List[routes.Token]
-		if err := p.get(v, "/tokens?limit=500", &page); err != nil {
+		list, err := p.Users.ListTokens.Call(v.context(), &routes.TokensInput{Page: problem.Page{Limit: 500}})
+		if err != nil {
 			return err
 		}
-		out.Tokens = page.Items
-		var err error
+		out.Tokens = list.Body.Items
 		if out.Clusters, err = p.everyCluster(v); err != nil {
 			return err
 		}
@@ -88,24 +87,18 @@ type auditList struct {
 func (p *Page) audit(v *visit) error {
 	q := v.r.URL.Query()
 	out := auditList{User: q.Get("user"), Cluster: q.Get("cluster"), Action: q.Get("action"), Since: q.Get("since")}
-	ask := url.Values{"limit": {"100"}}
-	for _, name := range []string{"user", "cluster", "action", "after"} {
-		if value := q.Get(name); value != "" {
-			ask.Set(name, value)
-		}
-	}
-	if day, err := time.Parse(time.DateOnly, out.Since); err == nil {
-		ask.Set("since", day.Format(time.RFC3339))
-	} else {
+	ask := routes.AuditInput{Page: v.upTo(100), User: out.User, Cluster: out.Cluster, Action: out.Action}
+	var err error
+	if ask.Since, err = time.Parse(time.DateOnly, out.Since); err != nil {
 		out.Since = ""
 	}
-	var page problem.List[routes.Audited]
-	if err := p.get(v, "/audit?"+ask.Encode(), &page); err != nil {
+	list, err := p.Users.ListAudit.Call(v.context(), &ask)
+	if err != nil {
 		return err
 	}
-	out.Entries = page.Items
-	if page.Next != "" {
-		q.Set("after", page.Next)
+	out.Entries = list.Body.Items
+	if next := list.Body.Next; next != "" {
+		q.Set("after", next)
 		out.Next = "?" + q.Encode()
 	}
 	p.render(v, http.StatusOK, "audit", v.p.T("page.audit"), out)

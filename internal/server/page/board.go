@@ -361,7 +361,8 @@ func (p *Page) boardRequest(v *visit) (boardOf, error) {
 		name := q.Get("node")
 		b.look = &name
 	}
-	return b, p.get(v, in(b.cluster, "/runs/"+escaped(b.run)), nil)
+	_, err := p.run(v, b)
+	return b, err
 }
 
 // board is the page of a run.
@@ -411,7 +412,7 @@ func (p *Page) boardLive(v *visit) error {
 		w.speed = speed
 	}
 	w.may = func() bool { return p.shows(v, b.cluster) == nil }
-	w.still = func() bool { return p.get(v, in(b.cluster, ""), nil) == nil }
+	w.still = func() bool { _, err := p.oneCluster(v, b.cluster); return err == nil }
 	return p.streamTo(v, w, fast, draw)
 }
 

@@ -1,90 +1,34 @@
 package page
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 
 	"github.com/eggo-k8s/eggo/internal/server"
+	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
-// reply is what the API answers to a request of the page. It implements http.ResponseWriter.
-type reply struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
+// context returns the context of what a page asks for: its reader is the caller, in the language of the page.
+func (v *visit) context() context.Context { return problem.Speaking(v.r.Context(), string(v.lang)) }
+
+// cluster returns the cluster that the address of the page names, as an input of the service.
+func (v *visit) cluster() server.InCluster {
+	return server.InCluster{Cluster: v.r.PathValue("cluster")}
 }
 
-// Header implements http.ResponseWriter.
-func (r *reply) Header() http.Header { return r.header }
+// matching binds a change to the cluster that the reader was shown.
+func (v *visit) matching() server.Matching { return server.Matching{IfMatch: v.r.PostForm.Get("etag")} }
 
-// Write implements http.ResponseWriter.
-func (r *reply) Write(b []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
-	return r.body.Write(b)
+// upTo is a part of a list: at most n, after the entry that the address of the page names.
+func (v *visit) upTo(n int) problem.Page {
+	return problem.Page{After: v.r.URL.Query().Get("after"), Limit: n}
 }
 
-// WriteHeader implements http.ResponseWriter.
-func (r *reply) WriteHeader(status int) { r.status = status }
-
-// get reads something of the API, as the reader of the page may.
-func (p *Page) get(v *visit, path string, into any) error {
-	return p.call(v, http.MethodGet, path, nil, into)
+// listed returns nodes as a request has them: none is an empty list.
+func listed(nodes []clusterspec.Node) []clusterspec.Node {
+	return append([]clusterspec.Node{}, nodes...)
 }
-
-// call sends a request to the API in the name of the reader, with more headers by name and value. What is wrong is a
-// problem, in the reader's language.
-func (p *Page) call(v *visit, method, path string, body, into any, headers ...string) error {
-	r, err := p.ask(v, method, path, body, headers...)
-	if err != nil || into == nil || r.body.Len() == 0 {
-		return err
-	}
-	return json.Unmarshal(r.body.Bytes(), into)
-}
-
-// ask is call with the whole answer.
-func (p *Page) ask(v *visit, method, path string, body any, headers ...string) (*reply, error) {
-	var text io.Reader = http.NoBody
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		text = bytes.NewReader(b)
-	}
-	ctx := problem.Speaking(v.r.Context(), string(v.lang))
-	q, err := http.NewRequestWithContext(ctx, method, server.Prefix+path, text)
-	if err != nil {
-		return nil, err
-	}
-	q.RemoteAddr, q.RequestURI = v.r.RemoteAddr, q.URL.RequestURI()
-	q.Header.Set("Accept-Language", string(v.lang))
-	if body != nil {
-		q.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		q.Header.Set(headers[i], headers[i+1])
-	}
-	r := &reply{header: http.Header{}}
-	p.api.ServeHTTP(r, q)
-	if r.status >= http.StatusMultipleChoices {
-		said := &problem.Problem{}
-		if err := json.Unmarshal(r.body.Bytes(), said); err != nil || said.Code == "" {
-			return nil, fmt.Errorf("%s %s: status %d", method, path, r.status)
-		}
-		return nil, said
-	}
-	return r, nil
-}
-
-// in is the path of a cluster in the API, with more below it.
-func in(cluster, more string) string { return "/clusters/" + url.PathEscape(cluster) + more }
 
 // answer sends JSON to a script of the page.
 func (v *visit) answer(body any) error {

@@ -22,12 +22,13 @@ import (
 func (p *Page) everyCluster(v *visit) ([]server.Cluster, error) {
 	var out []server.Cluster
 	for after := ""; ; {
-		var page problem.List[server.Cluster]
-		if err := p.get(v, "/clusters?limit=500&after="+url.QueryEscape(after), &page); err != nil {
+		list, err := p.api.ListClusters.Call(v.context(),
+			&server.ListInput{Page: problem.Page{After: after, Limit: 500}})
+		if err != nil {
 			return nil, err
 		}
-		out = append(out, page.Items...)
-		if after = page.Next; after == "" {
+		out = append(out, list.Body.Items...)
+		if after = list.Body.Next; after == "" {
 			return out, nil
 		}
 	}
@@ -175,9 +176,11 @@ func said(err error) (*problem.Problem, error) {
 }
 
 func (p *Page) oneCluster(v *visit, name string) (row, error) {
-	var c server.Cluster
-	err := p.get(v, in(name, ""), &c)
-	return rowOf(c), err
+	c, err := p.api.GetCluster.Call(v.context(), &server.InCluster{Cluster: name})
+	if err != nil {
+		return row{}, err
+	}
+	return rowOf(c.Body), nil
 }
 
 // cluster is the page of one.
@@ -192,20 +195,18 @@ func (p *Page) cluster(v *visit) error {
 	if err := p.nodeStatus(v, &o); err != nil {
 		return err
 	}
-	var runs problem.List[server.Run]
-	if _, err := said(p.get(v, in(name, "/runs?limit=8"), &runs)); err != nil {
-		return err
+	// What cannot be read is not shown, and the rest of the page is.
+	of, few := v.cluster(), problem.Page{Limit: 8}
+	o.RunTable.Cluster = name
+	if l, err := p.api.ListRuns.Call(v.context(), &server.RunsInput{InCluster: of, Page: few}); err == nil {
+		o.RunTable.Rows = runRows(name, l.Body.Items)
 	}
-	var snapshots problem.List[server.Snapshot]
-	if _, err := said(p.get(v, in(name, "/snapshots"), &snapshots)); err != nil {
-		return err
+	if l, err := p.api.ListSnapshots.Call(v.context(), &of); err == nil {
+		o.Snapshots = l.Body.Items
 	}
-	var backups problem.List[server.Backup]
-	if _, err := said(p.get(v, in(name, "/backups"), &backups)); err != nil {
-		return err
+	if l, err := p.api.ListBackups.Call(v.context(), &of); err == nil {
+		o.Backups = l.Body.Items
 	}
-	o.Backups = backups.Items
-	o.RunTable, o.Snapshots = runList{Cluster: name, Rows: runRows(name, runs.Items)}, snapshots.Items
 	p.render(v, http.StatusOK, "cluster", name, o)
 	return nil
 }
@@ -224,10 +225,12 @@ func (p *Page) nodeStatus(v *visit, o *overview) error {
 		defer cancel()
 		ask.r = v.r.WithContext(ctx)
 	}
-	var list problem.List[server.NodeStatus]
-	var err error
-	o.StatusBad, err = said(p.get(&ask, in(o.Name, "/nodes"), &list))
-	if o.Status = list.Items; ask.r.Context().Err() != nil && v.r.Context().Err() == nil {
+	list, err := p.api.ListNodes.Call(ask.context(), &server.InCluster{Cluster: o.Name})
+	if err == nil {
+		o.Status = list.Body.Items
+	}
+	o.StatusBad, err = said(err)
+	if ask.r.Context().Err() != nil && v.r.Context().Err() == nil {
 		o.Later, o.StatusBad, err = true, nil, nil
 	}
 	return err
@@ -235,11 +238,12 @@ func (p *Page) nodeStatus(v *visit, o *overview) error {
 
 // bundles are those in the server's directory that can be read, by architecture and version.
 func (p *Page) bundles(v *visit) ([]server.Bundle, error) {
-	var list problem.List[server.Bundle]
-	if _, err := said(p.get(v, "/bundles", &list)); err != nil {
+	list, err := p.api.ListBundles.Call(v.context(), nil)
+	if err != nil {
+		_, err = said(err)
 		return nil, err
 	}
-	out := slices.DeleteFunc(list.Items, func(b server.Bundle) bool { return b.Fault != nil })
+	out := slices.DeleteFunc(list.Body.Items, func(b server.Bundle) bool { return b.Fault != nil })
 	slices.SortStableFunc(out, func(a, b server.Bundle) int {
 		return cmp.Or(strings.Compare(a.Arch, b.Arch), strings.Compare(a.Kubernetes, b.Kubernetes))
 	})
@@ -281,13 +285,12 @@ func runRows(cluster string, list []server.Run) (out []runRow) {
 
 func (p *Page) runs(v *visit) error {
 	name := v.r.PathValue("cluster")
-	var page problem.List[server.Run]
-	err := p.get(v, in(name, "/runs?limit=100&after="+url.QueryEscape(v.r.URL.Query().Get("after"))), &page)
+	list, err := p.api.ListRuns.Call(v.context(), &server.RunsInput{InCluster: v.cluster(), Page: v.upTo(100)})
 	if err != nil {
 		return err
 	}
-	p.render(v, http.StatusOK, "runs", v.p.T("page.runs.of", "cluster", name), runList{name, runRows(name, page.Items),
-		page.Next})
+	p.render(v, http.StatusOK, "runs", v.p.T("page.runs.of", "cluster", name), runList{name,
+		runRows(name, list.Body.Items), list.Body.Next})
 	return nil
 }
 
@@ -297,15 +300,15 @@ func (p *Page) login(v *visit) error {
 }
 
 func (p *Page) loginPage(v *visit, status int, next string, why *problem.Problem) error {
-	var m routes.Methods
-	if err := p.get(v, "/login", &m); err != nil {
+	m, err := p.Users.Methods.Call(v.context(), nil)
+	if err != nil {
 		return err
 	}
 	body := struct {
 		routes.Methods
 		Next    string
 		Problem *problem.Problem
-	}{m, ownPath(next), why}
+	}{m.Body, ownPath(next), why}
 	p.render(v, status, "login", v.p.T("page.login"), body)
 	return nil
 }
@@ -325,8 +328,9 @@ func (p *Page) loggedIn(v *visit) error {
 	if err != nil {
 		return err
 	}
-	r, err := p.ask(v, http.MethodPost, "/login", map[string]string{"name": q.Get("name"),
-		"password": q.Get("password")})
+	var who routes.LoginInput
+	who.Body.Name, who.Body.Password = q.Get("name"), q.Get("password")
+	in, err := p.Users.Login.Call(v.context(), &who)
 	if err != nil {
 		why, err := said(err)
 		if err != nil {
@@ -334,7 +338,7 @@ func (p *Page) loggedIn(v *visit) error {
 		}
 		return p.loginPage(v, why.Status, q.Get("next"), why)
 	}
-	v.w.Header()["Set-Cookie"] = r.header["Set-Cookie"]
+	v.w.Header()["Set-Cookie"] = in.Cookies
 	http.Redirect(v.w, v.r, ownPath(q.Get("next")), http.StatusSeeOther)
 	return nil
 }

@@ -2,7 +2,6 @@ package page
 
 import (
 	"net"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -247,7 +246,9 @@ func (p *Page) created(v *visit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := p.call(v, http.MethodPost, "/clusters", t, nil); err != nil {
+	q := &server.CreateInput{}
+	q.Body.Cluster, q.Body.Options = t.Cluster, t.Options
+	if _, err := p.api.CreateCluster.Call(v.context(), q); err != nil {
 		return "", v.refuse(t, err, map[string]string{"manager.taken": "name"})
 	}
 	return "/clusters/" + escaped(t.Name), nil
@@ -262,12 +263,11 @@ func (p *Page) checked(v *visit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var res struct {
-		OK       bool             `json:"ok"`
-		Findings []server.Finding `json:"findings"`
-	}
-	if err := p.call(v, http.MethodPost, "/check", t, &res); err != nil {
+	q := &server.CheckInput{}
+	q.Body.Cluster, q.Body.Options = t.Cluster, t.Options
+	res, err := p.api.Check.Call(v.context(), q)
+	if err != nil {
 		return "", v.refuse(t, err, nil)
 	}
-	return p.piece(v.lang, "findings", res)
+	return p.piece(v.lang, "findings", res.Body)
 }

@@ -18,10 +18,19 @@ type ending struct {
 	resumes bool   // continuing the cluster continues it
 }
 
+// run reads a run, as the reader may.
+func (p *Page) run(v *visit, b boardOf) (server.Run, error) {
+	r, err := p.api.GetRun.Call(v.context(), &server.InRun{InCluster: server.InCluster{Cluster: b.cluster}, Run: b.run})
+	if err != nil {
+		return server.Run{}, err
+	}
+	return r.Body, nil
+}
+
 // ending asks the API about a run that has ended. While that cannot be asked, nothing is known.
 func (p *Page) ending(v *visit, b boardOf) ending {
-	var r server.Run
-	if p.get(v, in(b.cluster, "/runs/"+escaped(b.run)), &r) != nil {
+	r, err := p.run(v, b)
+	if err != nil {
 		return ending{}
 	}
 	out := ending{known: true, resumes: r.Continue != ""}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
-	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // fragment sends a part of a page that a script puts in place.
@@ -17,91 +16,68 @@ func (p *Page) fragment(v *visit, name string, data any) error {
 	return v.answer(map[string]any{"html": html})
 }
 
-// inspect asks the API about the nodes of a cluster: with the passwords of the request, if it has any.
-func (p *Page) inspect(v *visit, path string, into any) error {
-	path = in(v.r.PathValue("cluster"), path)
+// secrets returns the passwords of the nodes in a form, as an input of the service; nil: the page has no form.
+func (v *visit) secrets() (*server.InspectInput, error) {
 	if v.r.Method == http.MethodGet {
-		return p.get(v, path, into)
+		return nil, nil
 	}
 	q, err := v.form()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return p.call(v, http.MethodPost, path, map[string]any{"secrets": secretsOf(q)}, into)
+	in := &server.InspectInput{InCluster: v.cluster()}
+	in.Body.Secrets = secretsOf(q)
+	return in, nil
 }
 
 // certificates are listed when they are asked for: with those of the nodes that takes seconds.
 func (p *Page) certificates(v *visit) error {
-	path := "/certificates"
-	if v.r.Method == http.MethodGet && v.r.URL.Query().Get("nodes") != "" {
-		path += "?nodes=true"
-	}
-	var list problem.List[server.Certificate]
-	if err := p.inspect(v, path, &list); err != nil {
+	with, err := v.secrets()
+	if err != nil {
 		return err
 	}
-	return p.fragment(v, "certificates", list)
-}
-
-// health is how the parts of a cluster are.
-type health struct {
-	Healthy bool          `json:"healthy"`
-	Drift   []string      `json:"drift"`
-	Unknown *server.Fault `json:"unknown"`
-	Nodes   []struct {
-		server.StatusNode
-		Components []component `json:"components"`
-	} `json:"nodes"`
-	Etcd []struct {
-		Node    string   `json:"node"`
-		Healthy bool     `json:"healthy"`
-		Leader  bool     `json:"leader"`
-		Learner bool     `json:"learner"`
-		Version string   `json:"version"`
-		DBBytes int64    `json:"db_bytes"`
-		Alarms  []string `json:"alarms"`
-		Error   string   `json:"error"`
-	} `json:"etcd"`
-	Loads []struct {
-		Kind  string `json:"kind"`
-		Name  string `json:"name"`
-		Ready int32  `json:"ready"`
-		Want  int32  `json:"want"`
-	} `json:"workloads"`
-}
-
-// component of a node.
-type component struct {
-	Name    string `json:"name"`
-	State   string `json:"state"`
-	Version string `json:"version"`
+	if with != nil {
+		list, err := p.api.InspectCertificates.Call(v.context(), with)
+		if err != nil {
+			return err
+		}
+		return p.fragment(v, "certificates", list.Body)
+	}
+	list, err := p.api.ListCertificates.Call(v.context(), &server.CertificatesInput{InCluster: v.cluster(),
+		Nodes: v.r.URL.Query().Get("nodes") != ""})
+	if err != nil {
+		return err
+	}
+	return p.fragment(v, "certificates", list.Body)
 }
 
 // status inspects a cluster when it is asked for.
 func (p *Page) status(v *visit) error {
-	var h health
-	if err := p.inspect(v, "/status", &h); err != nil {
+	with, err := v.secrets()
+	if err != nil {
 		return err
 	}
-	return p.fragment(v, "status", h)
+	if with != nil {
+		st, err := p.api.InspectStatus.Call(v.context(), with)
+		if err != nil {
+			return err
+		}
+		return p.fragment(v, "status", st.Body)
+	}
+	st, err := p.api.GetStatus.Call(v.context(), &server.StatusInput{InCluster: v.cluster()})
+	if err != nil {
+		return err
+	}
+	return p.fragment(v, "status", st.Body)
 }
 
 // history lists what a cluster was last.
 func (p *Page) history(v *visit) error {
-	var h problem.List[server.Health]
-	if err := p.get(v, in(v.r.PathValue("cluster"), "/health/history?limit=50"), &h); err != nil {
+	list, err := p.api.ListHealth.Call(v.context(), &server.HealthInput{InCluster: v.cluster(), Limit: 50})
+	if err != nil {
 		return err
 	}
-	return p.fragment(v, "health-history", h)
-}
-
-// verifiedBackup is what was found in a backup.
-type verifiedBackup struct {
-	Revision int64         `json:"revision"`
-	Files    int           `json:"files"`
-	Keys     int64         `json:"keys"`
-	Etcd     bool          `json:"etcd"`
-	Why      *server.Fault `json:"why"`
+	return p.fragment(v, "health-history", list.Body)
 }
 
 // verified verifies a backup.
@@ -110,13 +86,18 @@ func (p *Page) verified(v *visit) error {
 	if err != nil {
 		return err
 	}
-	key := server.BackupKey{Passphrase: q.Get("passphrase"), Identity: q.Get("identity")}
-	var res verifiedBackup
-	path := in(v.r.PathValue("cluster"), "/backups/"+escaped(v.r.PathValue("backup"))+"/verify")
-	if err := p.call(v, http.MethodPost, path, key, &res); err != nil {
+	in := &server.VerifyInput{BackupPath: v.backup()}
+	in.Body.BackupKey = server.BackupKey{Passphrase: q.Get("passphrase"), Identity: q.Get("identity")}
+	res, err := p.api.VerifyBackup.Call(v.context(), in)
+	if err != nil {
 		return err
 	}
-	return p.fragment(v, "verified", res)
+	return p.fragment(v, "verified", res.Body)
+}
+
+// backup returns the backup that the address of the page names.
+func (v *visit) backup() server.BackupPath {
+	return server.BackupPath{InCluster: v.cluster(), Backup: v.r.PathValue("backup")}
 }
 
 // importing is the page on which a cluster is taken over.

@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,15 +217,6 @@ func (t typed) otherLogin() *clusterspec.SSH {
 	return &s
 }
 
-// wantedNodes is the body of a request that sets nodes.
-type wantedNodes struct {
-	Nodes    []clusterspec.Node    `json:"nodes"`
-	SSH      *clusterspec.SSH      `json:"ssh,omitempty"`
-	Balancer *clusterspec.Balancer `json:"load_balancer,omitempty"`
-	Options  *server.RunOptions    `json:"options,omitempty"`
-	Secrets  map[string]string     `json:"secrets,omitempty"` // of a dry run
-}
-
 // nodesPlan is the dry run of the change.
 func (p *Page) nodesPlan(v *visit) (string, error) {
 	t, err := v.readNodes()
@@ -236,17 +226,13 @@ func (p *Page) nodesPlan(v *visit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var res struct {
-		Steps    int                  `json:"steps"`
-		Nodes    []server.PlannedNode `json:"nodes"`
-		Findings []server.Finding     `json:"findings"`
-	}
-	path := in(v.r.PathValue("cluster"), "/plan")
-	want := wantedNodes{Nodes: t.Nodes, Secrets: t.Options.Secrets}
-	if err := p.call(v, http.MethodPost, path, want, &res); err != nil {
+	q := &server.PlanInput{InCluster: v.cluster()}
+	q.Body.Nodes, q.Body.Secrets = listed(t.Nodes), t.Options.Secrets
+	res, err := p.api.Plan.Call(v.context(), q)
+	if err != nil {
 		return "", v.refuse(t, err, nil)
 	}
-	return p.piece(v.lang, "plan", res)
+	return p.piece(v.lang, "plan", res.Body)
 }
 
 // nodesSet begins the change, if the cluster is still the one that the reader was told about.
@@ -258,14 +244,11 @@ func (p *Page) nodesSet(v *visit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := v.r.PathValue("cluster")
-	options, query := t.Options, ""
-	if v.purges() {
-		query = "?purge=true"
-	}
-	if err := p.call(v, http.MethodPut, in(name, query), wantedNodes{Nodes: t.Nodes, Balancer: t.LoadBalancer,
-		SSH: t.otherLogin(), Options: &options}, nil, "If-Match", v.r.PostForm.Get("etag")); err != nil {
+	q := &server.UpdateInput{InCluster: v.cluster(), Matching: v.matching(), Purge: v.purges()}
+	q.Body.Nodes, q.Body.LoadBalancer, q.Body.SSH = t.Nodes, t.LoadBalancer, t.otherLogin()
+	q.Body.Options = t.Options
+	if _, err := p.api.UpdateCluster.Call(v.context(), q); err != nil {
 		return "", v.refuse(t, err, nil)
 	}
-	return "/clusters/" + escaped(name), nil
+	return "/clusters/" + escaped(q.Cluster), nil
 }

@@ -1,7 +1,7 @@
 // Package page is the web page of a server: what the API and the logs of runs have, drawn as HTML in the language of
-// the reader. It is a client of the API in the same process: rights are checked there, and nothing is shown that it
-// does not give. The logs are reduced by run/state and said by i18n, as on a terminal; the scripts of the page only put
-// in place what they are sent.
+// the reader. It calls the methods of the API in the same process: rights are checked there, and nothing is shown
+// that they do not give. The logs are reduced by run/state and said by i18n, as on a terminal; the scripts of the page
+// only put in place what they are sent.
 package page
 
 import (
@@ -27,7 +27,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/state"
+	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
+	"github.com/eggo-k8s/eggo/internal/server/account"
 	"github.com/eggo-k8s/eggo/internal/server/account/routes"
 	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
@@ -50,8 +52,10 @@ type Options struct {
 	Open func(ctx context.Context, cluster, run string) (Log, error)
 	// Usual is how long steps took in earlier runs; nil: nobody knows.
 	Usual  func(ctx context.Context, cluster, run string) state.History
-	Access access.Control
-	Rules  clusterspec.Rules
+	Access *account.Accounts
+	// Users are the methods about users; nil: those of Access, without an identity provider.
+	Users *routes.Service
+	Rules clusterspec.Rules
 	// Bundles is the directory of bundles, for people to read.
 	Bundles string
 	// Dir is where the files of a new cluster will be.
@@ -63,7 +67,7 @@ type Options struct {
 // Page has the routes.
 type Page struct {
 	Options
-	api    http.Handler
+	api    *server.Service
 	pages  map[i18n.Lang]map[string]*template.Template
 	static map[string]asset
 	hubs   hubs
@@ -90,9 +94,11 @@ func New(o Options) (*Page, error) {
 	return p, err
 }
 
-// Handler answers the requests of browsers, over the routes of the API. Requests have their caller (access.From).
-func (p *Page) Handler(api http.Handler) http.Handler {
-	p.api = api
+// Handler answers the requests of browsers by the methods of a service. Requests have their caller (access.From).
+func (p *Page) Handler(api *server.Service) http.Handler {
+	if p.api = api; p.Users == nil {
+		p.Users = routes.InProcess(p.Access, false)
+	}
 	return p.routes()
 }
 
@@ -283,9 +289,11 @@ func (p *Page) enter(v *visit) error {
 	if _, known := access.From(v.r.Context()); !known {
 		return errLogin
 	}
-	if err := p.get(v, "/me", &v.me); err != nil {
+	me, err := p.Users.Me.Call(v.context(), nil)
+	if err != nil {
 		return err
 	}
+	v.me = me.Body
 	if v.me.Reset && v.r.URL.Path != "/account" {
 		http.Redirect(v.w, v.r, "/account", http.StatusSeeOther)
 		return errAnswered

@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager/clusterspec"
-	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // restoreForm is the page on which a backup is restored.
@@ -42,11 +40,12 @@ func (p *Page) restore(v *visit, s sheet, status int) error {
 	if err != nil {
 		return err
 	}
-	var list problem.List[server.Backup]
-	if err := p.get(v, in(name, "/backups"), &list); err != nil {
+	of := v.cluster()
+	list, err := p.api.ListBackups.Call(v.context(), &of)
+	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(list.Items, func(b server.Backup) bool { return b.Name == backup }) {
+	if !slices.ContainsFunc(list.Body.Items, func(b server.Backup) bool { return b.Name == backup }) {
 		return event.NewFault(event.ClassUsage, "api.no-backup", nil, "cluster", name, "name", backup)
 	}
 	if s.values == nil {
@@ -88,37 +87,32 @@ func other(typed, has *clusterspec.Balancer) *clusterspec.Balancer {
 	return typed
 }
 
-// restored is the body of a request that restores a backup.
-type restored struct {
-	server.RunOptions
-	server.BackupKey
-	server.NewMachines
-}
-
 // readRestore reads the form: what was typed, the request that it comes to, and whether it names new machines.
-func (p *Page) readRestore(v *visit) (t typed, out restored, onto bool, r row, err error) {
+func (p *Page) readRestore(v *visit) (t typed, in server.RestoreBackupInput, onto bool, r row, err error) {
+	out := &in.Body
 	if t, err = v.read(); err == nil {
 		t = t.ownLogin()
 		r, err = p.oneCluster(v, v.r.PathValue("cluster"))
 	}
 	if err != nil {
-		return t, out, false, r, err
+		return t, in, false, r, err
 	}
 	q := v.r.PostForm
+	in.BackupPath, in.Matching = v.backup(), v.matching()
 	onto = q.Get("onto") == "new"
-	out = restored{RunOptions: t.Options, BackupKey: server.BackupKey{Passphrase: q.Get("passphrase"),
-		Identity: strings.TrimSpace(q.Get("identity"))}}
+	out.RunOptions = t.Options
+	out.BackupKey = server.BackupKey{Passphrase: q.Get("passphrase"), Identity: strings.TrimSpace(q.Get("identity"))}
 	if onto {
 		none := t.LoadBalancer != nil && t.LoadBalancer.Name == noBalancer && t.LoadBalancer.Address == ""
 		if none {
 			t.LoadBalancer = nil
 		}
-		out.NewMachines = server.NewMachines{Nodes: append([]clusterspec.Node{}, t.Nodes...), Bundles: t.Bundles,
+		out.NewMachines = server.NewMachines{Nodes: listed(t.Nodes), Bundles: t.Bundles,
 			KnownHosts: t.SSH.KnownHosts, Balancer: other(t.LoadBalancer, r.Balancer), Unbalanced: none}
 	} else {
 		t.Nodes, t.LoadBalancer, t.rejected, t.bad, t.told = nil, nil, nil, nil, nil
 	}
-	return t, out, onto, r, nil
+	return t, in, onto, r, nil
 }
 
 // restoreDraft says what is wrong with what is typed, and what is to be known before the restore begins.
@@ -127,10 +121,11 @@ func (p *Page) restoreDraft(v *visit) (checkedForm, error) {
 	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, name); err != nil {
 		return checkedForm{}, err
 	}
-	t, body, onto, r, err := p.readRestore(v)
+	t, in, onto, r, err := p.readRestore(v)
 	if err != nil {
 		return checkedForm{}, err
 	}
+	body := in.Body
 	out := v.answerTo(t)
 	out.ETag, out.Name, out.Sending = etagOf(r), name, v.p.T("page.restore.busy")
 	backup := v.r.PathValue("backup")
@@ -180,22 +175,20 @@ func stay(was, now []clusterspec.Node) (n int) {
 
 // restoreBackup begins the restore, of the cluster that the reader was told about.
 func (p *Page) restoreBackup(v *visit) (string, error) {
-	t, body, _, _, err := p.readRestore(v)
+	t, in, _, _, err := p.readRestore(v)
 	if err == nil {
 		err = v.sound(t)
 	}
-	name := v.r.PathValue("cluster")
 	if err == nil {
-		err = p.call(v, http.MethodPost, in(name, "/backups/"+escaped(v.r.PathValue("backup"))+"/restore"), body, nil,
-			"If-Match", v.r.PostForm.Get("etag"))
+		_, err = p.api.RestoreBackup.Call(v.context(), &in)
 	}
 	if err != nil {
 		key := "passphrase"
-		if body.Identity != "" {
+		if in.Body.Identity != "" {
 			key = "identity"
 		}
 		return "", v.refuse(t, err, map[string]string{"backup.wrong-key": key, "backup.no-key": key,
 			"backup.identity": key, "backup.no-passphrase": key, "backup.version": "bundle:amd64"})
 	}
-	return "/clusters/" + escaped(name), nil
+	return "/clusters/" + escaped(in.Cluster), nil
 }

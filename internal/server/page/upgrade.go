@@ -1,7 +1,6 @@
 package page
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -92,10 +91,10 @@ func (p *Page) upgraded(v *visit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := v.r.PathValue("cluster")
-	err = p.call(v, http.MethodPost, in(name, "/upgrade"), upgradeOf(q), nil, "If-Match", q.Get("etag"))
-	if err != nil {
+	in := &server.UpgradeInput{InCluster: v.cluster(), Matching: v.matching()}
+	in.Body.UpgradeOptions = upgradeOf(q)
+	if _, err := p.api.UpgradeCluster.Call(v.context(), in); err != nil {
 		return "", v.refuse(typed{}, err, map[string]string{"api.bundle-place": "paths", "usage.bundle": "paths"})
 	}
-	return "/clusters/" + escaped(name), nil
+	return "/clusters/" + escaped(in.Cluster), nil
 }

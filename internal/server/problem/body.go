@@ -89,14 +89,11 @@ func Located(all huma.Registry) huma.Transformer {
 			return v, nil
 		}
 		media := op.RequestBody.Content["application/json"]
-		body, masked := withoutDots(strings.NewReplacer(".", dot, "[", bracket), body)
-		if !masked || media == nil || media.Schema == nil {
+		if _, masked := withoutDots(masking(), body); !masked || media == nil || media.Schema == nil {
 			return v, nil
 		}
-		path, found := huma.NewPathBuffer([]byte{}, 0), &huma.ValidateResult{}
-		path.Push("body")
-		huma.Validate(all, media.Schema, path, huma.ModeWriteToServer, body, found)
-		if len(found.Errors) == 0 {
+		found := Wrong(all, media.Schema, body)
+		if len(found) == 0 {
 			return v, nil
 		}
 		out := *m
@@ -106,14 +103,34 @@ func Located(all huma.Registry) huma.Transformer {
 				out.Errors = append(out.Errors, e)
 			}
 		}
-		for _, err := range found.Errors {
-			if e := new(huma.ErrorDetail); errors.As(err, &e) {
-				e.Location = strings.NewReplacer(dot, ".", bracket, "[").Replace(e.Location)
-				out.Errors = append(out.Errors, e)
-			}
-		}
+		out.Errors = append(out.Errors, found...)
 		return &out, nil
 	}
+}
+
+func masking() *strings.Replacer { return strings.NewReplacer(".", dot, "[", bracket) }
+
+// Wrong returns what is wrong with the shape of a body, also behind a key with a dot or a bracket.
+func Wrong(all huma.Registry, schema *huma.Schema, body any) []*huma.ErrorDetail {
+	body, _ = withoutDots(masking(), body)
+	path, found := huma.NewPathBuffer([]byte{}, 0), &huma.ValidateResult{}
+	path.Push("body")
+	huma.Validate(all, schema, path, huma.ModeWriteToServer, body, found)
+	out := Details(found)
+	for _, e := range out {
+		e.Location = strings.NewReplacer(dot, ".", bracket, "[").Replace(e.Location)
+	}
+	return out
+}
+
+// Details returns what huma found, as its errors have it.
+func Details(found *huma.ValidateResult) (out []*huma.ErrorDetail) {
+	for _, err := range found.Errors {
+		if e := new(huma.ErrorDetail); errors.As(err, &e) {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // withoutDots is a value with other keys in place of those that have a dot or a bracket; false: none has.

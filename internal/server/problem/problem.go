@@ -248,6 +248,11 @@ func Transform(ctx huma.Context, _ string, v any) (any, error) {
 		d.said = true
 		return Of(p, d.err), nil
 	}
+	return Shape(p, m, bodyOf(ctx.Context())), nil
+}
+
+// Shape returns what huma finds wrong with the shape of a request, which had a body, as a problem.
+func Shape(p *i18n.Printer, m *huma.ErrorModel, body []byte) *Problem {
 	code := "api.request"
 	if m.Status >= http.StatusInternalServerError {
 		code = "internal"
@@ -258,7 +263,7 @@ func Transform(ctx huma.Context, _ string, v any) (any, error) {
 	}
 	out := of(p, event.NewFault(event.ClassUsage, code, nil, "why", why))
 	out.Status, out.Title = m.Status, http.StatusText(m.Status)
-	said, next, torn := malformed(bodyOf(ctx.Context()))
+	said, next, torn := malformed(body)
 	for _, e := range m.Errors[:min(len(m.Errors), mostErrors)] {
 		switch {
 		case e == nil:
@@ -269,7 +274,7 @@ func Transform(ctx huma.Context, _ string, v any) (any, error) {
 			out.Errors = append(out.Errors, Item{Location: e.Location, Code: code, Detail: p.Msg(shape(e.Message))})
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Write is a problem where no huma is: in what wraps the API.

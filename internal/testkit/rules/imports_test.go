@@ -106,15 +106,17 @@ var dependencies = map[string][]string{
 		"internal/run/event", "internal/run/state"},
 
 	"internal/server": {"internal/server/access", "internal/server/manager", "internal/server/problem",
-		"internal/operation", "internal/phases/pki", "internal/run/event", "internal/run/scratch"},
+		"internal/server/route", "internal/operation", "internal/phases/pki", "internal/run/event",
+		"internal/run/scratch"},
 	"internal/server/access":  {"internal/run/event"},
 	"internal/server/manager": {"internal/run/event"},
 	"internal/server/problem": {"internal/output/i18n", "internal/run/event"},
+	"internal/server/route":   {"internal/server/access", "internal/server/problem", "internal/run/event"},
 	"internal/server/listen":  {"internal/server/problem", "internal/run/event"},
 	"internal/server/account": {"internal/server/access", "internal/server/database", "internal/server/problem",
-		"internal/run/event"},
+		"internal/server/route", "internal/run/event"},
 	"internal/server/database": {"internal/run/event"},
-	// a client of the API in its process; logs are reduced and said as on a terminal
+	// calls the methods of the API in its process; logs are reduced and said as on a terminal
 	"internal/server/page": {"internal/server", "internal/server/access", "internal/server/account",
 		"internal/server/manager", "internal/server/problem", "internal/operation/host/backend", "internal/config",
 		"internal/config/draft", "internal/config/guide", "internal/config/machines", "internal/output/i18n",

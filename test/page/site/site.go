@@ -53,8 +53,10 @@ type Site struct {
 	Runner   *Runner
 	Handler  http.Handler // what answers
 	Page     *page.Page
-	// Between stands between the API and those who ask it, browsers and the page; nil: nothing does.
+	// Between stands between the API and browsers; nil: nothing does.
 	Between func(api http.Handler) http.Handler
+	// Answer answers for the methods that the page calls, into the body of what they return; nil: they do.
+	Answer func(op huma.Operation, body any) error
 	// Hold has the API servers of clusters not answer about their nodes until it is closed; nil: they answer.
 	Hold chan struct{}
 
@@ -137,8 +139,9 @@ func New(ctx context.Context, dir string) (s *Site, err error) {
 
 func (s *Site) serve(ctx context.Context, bundles string) error {
 	var err error
-	s.Page, err = page.New(page.Options{Access: s.Accounts, Dir: s.Runner.Dir, Usual: s.Runner.Usual, Bundles: bundles,
-		Version: "v1.2.0", Open: func(ctx context.Context, cluster, run string) (page.Log, error) {
+	s.Page, err = page.New(page.Options{Access: s.Accounts,
+		Users: standIn(s, routes.InProcess(s.Accounts, false)), Dir: s.Runner.Dir, Usual: s.Runner.Usual,
+		Bundles: bundles, Version: "v1.2.0", Open: func(ctx context.Context, cluster, run string) (page.Log, error) {
 			return s.Runner.Log(ctx, cluster, run)
 		}})
 	if err != nil {
@@ -147,7 +150,7 @@ func (s *Site) serve(ctx context.Context, bundles string) error {
 	d := local.Deps(local.Options{Root: s.State})
 	s.Handler = server.New(server.Options{Manager: s.Manager, Runs: s.Runner.Runner, Access: s.Accounts,
 		Bundles: bundles, Version: "v1.2.0", Deps: func() operation.Deps { return d },
-		Page:  func(api http.Handler) http.Handler { return s.Page.Handler(s.between(api)) },
+		Page:  func(api *server.Service) http.Handler { return s.Page.Handler(standIn(s, api)) },
 		Asker: func(secrets map[string]string) operation.Asker { return operation.Told{Secrets: secrets} },
 		More:  func(api huma.API) { routes.Register(api, s.Accounts, false, nil) }})
 	s.web = httptest.NewUnstartedServer(nil)

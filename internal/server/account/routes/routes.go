@@ -1,25 +1,37 @@
-// Package routes are the routes of a server for users: login, users, API tokens, the audit log. It imports access,
-// account, event and problem.
+// Package routes has the routes of a server for users: login, users, API tokens, the audit log. Begin with Register.
+//
+// It may import access, account, route, problem and run/event.
 package routes
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
+	"github.com/eggo-k8s/eggo/internal/server/route"
 )
 
 // Base is before the path of every route.
 const Base = "/api/v1"
+
+// Service has the methods that the web page calls in this process.
+type Service struct {
+	Methods    *route.Route[none, body[Methods]]
+	Login      *route.Route[LoginInput, loggedIn]
+	Me         *route.Route[none, body[Me]]
+	ListUsers  *route.Route[problem.Page, body[problem.List[User]]]
+	ListTokens *route.Route[TokensInput, body[problem.List[Token]]]
+	ListAudit  *route.Route[AuditInput, body[problem.List[Audited]]]
+}
 
 type api struct {
 	a    *account.Accounts
@@ -30,78 +42,95 @@ type api struct {
 
 // Register adds the routes to an API; provider says that logins with an identity provider are possible. Roles and API
 // tokens are given on clusters that are there; nil: on any.
-func Register(to huma.API, a *account.Accounts, provider bool, there func(cluster string) bool) {
+func Register(to huma.API, a *account.Accounts, provider bool, there func(cluster string) bool) *Service {
 	if there == nil {
 		there = func(string) bool { return true }
 	}
-	x := &api{a: a, with: provider, there: there}
+	x, s := &api{a: a, with: provider, there: there}, &Service{}
 	sessions(to.OpenAPI())
-	op := func(id, method, path, text string) huma.Operation {
-		return huma.Operation{OperationID: id, Method: method, Path: Base + path, Summary: text,
-			Tags: []string{"users"}}
-	}
-	open := func(id, method, path, text string) huma.Operation {
-		o := op(id, method, path, text)
-		o.Security = []map[string][]string{}
-		return o
-	}
-	person := func(id, method, path, text string) huma.Operation {
-		o := op(id, method, path, text)
-		o.Security = bySession()
-		return o
-	}
-	huma.Register(to, open("login-methods", http.MethodGet, "/login", "Which logins are possible"), handled(x.methods))
-	huma.Register(to, open("login", http.MethodPost, "/login", "Log in with a password"), handled(x.login))
-	huma.Register(to, open("setup", http.MethodPost, "/setup", "Create the first administrator"), handled(x.setup))
-	huma.Register(to, person("logout", http.MethodPost, "/logout", "End the session"), handled(x.logout))
-	huma.Register(to, op("get-me", http.MethodGet, "/me", "Who sends the request"), handled(x.me))
-	huma.Register(to, person("change-password", http.MethodPut, "/me/password", "Change one's own password"),
-		handled(x.changePassword))
-	administered(to, x, op("list-users", http.MethodGet, "/users", "List users"), x.users, nil)
-	create := person("create-user", http.MethodPost, "/users", "Create a user")
+	s.Methods = open(to, x, op("login-methods", http.MethodGet, "/login", "Which logins are possible"), x.methods)
+	s.Login = open(to, x, op("login", http.MethodPost, "/login", "Log in with a password"), x.login)
+	open(to, x, op("setup", http.MethodPost, "/setup", "Create the first administrator"), x.setup)
+	end := person(op("logout", http.MethodPost, "/logout", "End the session"))
+	route.Add(to, a, route.Route[none, loggedOut]{Operation: end, Allow: x.person, Method: x.logout,
+		Audit: route.Refusals}) // an end of a session is recorded by itself
+	s.Me = route.Add(to, a, route.Route[none, body[Me]]{Operation: op("get-me", http.MethodGet, "/me",
+		"Who sends the request"), Allow: x.known, Method: x.me})
+	change := person(op("change-password", http.MethodPut, "/me/password", "Change one's own password"))
+	route.Add(to, a, route.Route[passwordInput, none]{Operation: change, Allow: x.person, Method: x.changePassword,
+		Self: true})
+	s.ListUsers = administered(to, x, op("list-users", http.MethodGet, "/users", "List users"), x.users, nil)
+	create := person(op("create-user", http.MethodPost, "/users", "Create a user"))
 	create.DefaultStatus = http.StatusCreated
 	administered(to, x, create, x.createUser, func(in *createUserInput) string { return in.Body.Name })
 	administered(to, x, op("get-user", http.MethodGet, "/users/{user}", "Read a user"), x.user, nil)
-	administered(to, x, person("update-user", http.MethodPatch, "/users/{user}", "Change roles, or disable a user"),
+	administered(to, x, person(op("update-user", http.MethodPatch, "/users/{user}", "Change roles, or disable a user")),
 		x.updateUser, func(in *updateUserInput) string { return in.User })
-	administered(to, x, person("delete-user", http.MethodDelete, "/users/{user}", "Delete a user"), x.deleteUser,
+	administered(to, x, person(op("delete-user", http.MethodDelete, "/users/{user}", "Delete a user")), x.deleteUser,
 		func(in *UserPath) string { return in.User })
-	administered(to, x, person("reset-password", http.MethodPost, "/users/{user}/reset-password",
-		"Set a password that the user has to change"), x.resetPassword, func(in *resetInput) string { return in.User })
-	huma.Register(to, op("list-tokens", http.MethodGet, "/tokens", "List API tokens"), handled(x.tokens))
-	create = person("create-token", http.MethodPost, "/tokens", "Create an API token")
+	administered(to, x, person(op("reset-password", http.MethodPost, "/users/{user}/reset-password",
+		"Set a password that the user has to change")), x.resetPassword,
+		func(in *resetInput) string { return in.User })
+	x.tokenRoutes(to, s)
+	s.ListAudit = administered(to, x, op("list-audit", http.MethodGet, "/audit", "Read the audit log"), x.audit, nil)
+	return s
+}
+
+// InProcess returns the methods for a caller in this process that has no API.
+func InProcess(a *account.Accounts, provider bool) *Service {
+	c := huma.DefaultConfig("", "")
+	c.CreateHooks = nil
+	return Register(humago.New(http.NewServeMux(), c), a, provider, nil)
+}
+
+// tokenRoutes adds the routes of API tokens.
+func (x *api) tokenRoutes(to huma.API, s *Service) {
+	s.ListTokens = route.Add(to, x.a, route.Route[TokensInput, body[problem.List[Token]]]{Operation: op("list-tokens",
+		http.MethodGet, "/tokens", "List API tokens"), Allow: x.known, Method: x.tokens})
+	create := person(op("create-token", http.MethodPost, "/tokens", "Create an API token"))
 	create.DefaultStatus = http.StatusCreated
-	huma.Register(to, create, handled(x.createToken))
+	route.Add(to, x.a, route.Route[createTokenInput, body[Token]]{Operation: create, Allow: x.lasting,
+		Method: x.createToken, About: func(in *createTokenInput) (string, string) { return "", in.Body.Name }})
 	revoke := op("delete-token", http.MethodDelete, "/tokens/{token}", "Revoke an API token")
 	revoke.Description = "A session revokes the API tokens of its user, that of an administrator also those of " +
 		"others; an API token only itself."
-	huma.Register(to, revoke, handled(x.deleteToken))
-	administered(to, x, op("list-audit", http.MethodGet, "/audit", "Read the audit log"), x.audit, nil)
+	route.Add(to, x.a, route.Route[tokenInput, none]{Operation: revoke, Allow: x.revokes, Method: x.deleteToken,
+		About: func(in *tokenInput) (string, string) { return "", in.Token }})
+}
+
+func op(id, method, path, text string) huma.Operation {
+	return huma.Operation{OperationID: id, Method: method, Path: Base + path, Summary: text, Tags: []string{"users"}}
+}
+
+// person is an operation that an API token is refused.
+func person(o huma.Operation) huma.Operation {
+	o.Security = bySession()
+	return o
+}
+
+// open adds a route for everybody, which writes down by itself what is done.
+func open[I, O any](
+	to huma.API, x *api, o huma.Operation, do func(context.Context, access.Grant, *I) (*O, error),
+) *route.Route[I, O] {
+	o.Security = []map[string][]string{}
+	return route.Add(to, x.a, route.Route[I, O]{Operation: o, Method: do, Audit: route.None,
+		Allow: func(ctx context.Context, _ route.Path) (access.Grant, error) { return access.Anybody(ctx), nil }})
 }
 
 // administered adds a route for administrators. A change is recorded with what it is about, and so is one that is
 // refused. An API token changes no user: with one that leaked, somebody could create another way in.
 func administered[I, O any](
-	to huma.API, x *api, o huma.Operation, do func(context.Context, *I) (*O, error), target func(*I) string,
-) {
-	change := o.Method != http.MethodGet
-	record := func(ctx context.Context, in *I, refused error) error {
-		if known, is := access.From(ctx); is && change {
-			if err := x.record(ctx, known, o.OperationID, target(in)); refused == nil {
-				return err
-			}
-		}
-		return refused
+	to huma.API, x *api, o huma.Operation, do func(context.Context, access.Grant, *I) (*O, error),
+	target func(*I) string,
+) *route.Route[I, O] {
+	r := route.Route[I, O]{Operation: o, Method: do,
+		Allow: func(ctx context.Context, _ route.Path) (access.Grant, error) {
+			return x.administers(ctx, o.Method != http.MethodGet)
+		}}
+	if target != nil {
+		r.About = func(in *I) (string, string) { return "", target(in) }
 	}
-	o.Middlewares = append(o.Middlewares, problem.Guard(func(ctx huma.Context) error {
-		return x.administers(ctx.Context(), change)
-	}))
-	huma.Register(to, o, problem.Handler(func(ctx context.Context, in *I) (*O, error) {
-		if err := record(ctx, in, x.administers(ctx, change)); err != nil {
-			return nil, err
-		}
-		return do(ctx, in)
-	}, record))
+	return route.Add(to, x.a, r)
 }
 
 // sessions has a document say that a session is as good as an API token, which is all that it knows.
@@ -117,54 +146,48 @@ func sessions(doc *huma.OpenAPI) {
 // bySession is the security of what a person does: an API token is refused.
 func bySession() []map[string][]string { return []map[string][]string{{"session": {}}} }
 
-// handled has errors said as problems.
-func handled[I, O any](do func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
-	return problem.Handler(do)
+// known allows who is known still. Routes that need no role ask nothing else.
+func (x *api) known(ctx context.Context, _ route.Path) (access.Grant, error) {
+	return access.Known(ctx, x.a)
 }
 
-// caller is who sent the request, and is still known. Routes that need no role ask nothing else.
-func (x *api) caller(ctx context.Context) (access.Caller, error) {
-	c, ok := access.From(ctx)
-	if !ok {
-		return c, event.NewFault(event.ClassAuth, "access.unauthenticated", nil)
-	}
-	return c, x.a.Recheck(ctx)
-}
-
-// person is the caller, who has logged in: an API token must not make itself another one.
-func (x *api) person(ctx context.Context) (access.Caller, error) {
-	c, err := x.caller(ctx)
-	if err == nil && c.Token != "" {
+// person allows who has logged in: an API token must not make itself another one.
+func (x *api) person(ctx context.Context, path route.Path) (access.Grant, error) {
+	g, err := x.known(ctx, path)
+	if err == nil && g.Token != "" {
 		err = event.NewFault(event.ClassAuth, "account.session-only", nil)
 	}
-	return c, err
+	return g, err
 }
 
-func (x *api) record(ctx context.Context, c access.Caller, action, target string) error {
-	return x.a.Record(ctx, access.Entry{Caller: c, Action: action, Target: target, Address: account.Address(ctx)})
-}
-
-// self is the caller, who changes something of his own, which is recorded, and so is a change that is refused. allowed
-// says whether he may.
-func (x *api) self(
-	ctx context.Context, action, target string, allowed func(context.Context) (access.Caller, error),
-) (access.Caller, error) {
-	c, err := allowed(ctx)
-	if known, is := access.From(ctx); is {
-		if bad := x.record(ctx, known, action, target); err == nil {
-			err = bad
-		}
+// lasting allows who has logged in and has a role: who has to change the password cannot avoid it with an API token.
+func (x *api) lasting(ctx context.Context, path route.Path) (access.Grant, error) {
+	g, err := x.person(ctx, path)
+	if err == nil {
+		_, err = x.a.RoleOf(ctx, g.Caller(), "")
 	}
-	return c, err
+	return g, err
+}
+
+// revokes allows who ends an API token of the path: whoever has found one ends no others with it.
+func (x *api) revokes(ctx context.Context, path route.Path) (access.Grant, error) {
+	g, err := x.known(ctx, path)
+	if err == nil && g.Token != "" && g.Token != path("token") {
+		err = event.NewFault(event.ClassAuth, "account.token-self", nil)
+	}
+	if err == nil {
+		_, err = x.a.RoleOf(ctx, g.Caller(), "")
+	}
+	return g, err
 }
 
 // administers refuses who is no administrator; a change, also an API token.
-func (x *api) administers(ctx context.Context, change bool) error {
-	_, err := access.Check(ctx, x.a, access.Administer, "")
+func (x *api) administers(ctx context.Context, change bool) (access.Grant, error) {
+	g, err := access.Allow(ctx, x.a, access.Administer, "")
 	if err == nil && change {
-		_, err = x.person(ctx)
+		return x.person(ctx, nil)
 	}
-	return err
+	return g, err
 }
 
 // onClusters refuses roles on clusters that do not exist: they would be rights on whatever gets the name.
@@ -251,19 +274,20 @@ type Methods struct {
 	Setup    bool `json:"setup" doc:"The server has no administrator yet: POST /api/v1/setup creates one."`
 }
 
-func (x *api) methods(ctx context.Context, _ *none) (*body[Methods], error) {
+func (x *api) methods(ctx context.Context, _ access.Grant, _ *none) (*body[Methods], error) {
 	needed, err := x.a.SetupNeeded(ctx)
 	return &body[Methods]{Methods{x.with, needed}}, err
 }
 
-type loginInput struct {
+// LoginInput is what a login takes.
+type LoginInput struct {
 	Body struct {
 		Name     string `json:"name" maxLength:"256"`
 		Password string `json:"password" maxLength:"1024"`
 	}
 }
 
-func (x *api) login(ctx context.Context, in *loginInput) (*loggedIn, error) {
+func (x *api) login(ctx context.Context, _ access.Grant, in *LoginInput) (*loggedIn, error) {
 	return x.loggedIn(x.a.Login(ctx, account.Address(ctx), in.Body.Name, in.Body.Password, account.Sent(ctx).Secret))
 }
 
@@ -275,7 +299,7 @@ type setupInput struct {
 	}
 }
 
-func (x *api) setup(ctx context.Context, in *setupInput) (*loggedIn, error) {
+func (x *api) setup(ctx context.Context, _ access.Grant, in *setupInput) (*loggedIn, error) {
 	return x.loggedIn(x.a.Setup(ctx, account.Address(ctx), in.Body.Token, in.Body.Name, in.Body.Password))
 }
 
@@ -283,13 +307,7 @@ type loggedOut struct {
 	Cookie string `header:"Set-Cookie"`
 }
 
-func (x *api) logout(ctx context.Context, _ *none) (*loggedOut, error) {
-	if c, err := x.person(ctx); err != nil {
-		if c.ID != "" { // an end of a session is recorded by itself
-			err = errors.Join(err, x.record(ctx, c, "logout", ""))
-		}
-		return nil, err
-	}
+func (x *api) logout(ctx context.Context, _ access.Grant, _ *none) (*loggedOut, error) {
 	return &loggedOut{account.Emptied().String()}, x.a.Logout(ctx, account.Address(ctx), account.Sent(ctx))
 }
 
@@ -299,13 +317,9 @@ type Me struct {
 	Token string `json:"token,omitempty" doc:"The ID of the API token of the request."`
 }
 
-func (x *api) me(ctx context.Context, _ *none) (*body[Me], error) {
-	c, err := x.caller(ctx)
-	if err != nil {
-		return nil, err
-	}
-	u, err := x.a.ByID(ctx, c.ID)
-	return &body[Me]{Me{userOf(u), c.Token}}, err
+func (x *api) me(ctx context.Context, who access.Grant, _ *none) (*body[Me], error) {
+	u, err := x.a.ByID(ctx, who.ID)
+	return &body[Me]{Me{userOf(u), who.Token}}, err
 }
 
 type passwordInput struct {
@@ -317,11 +331,6 @@ type passwordInput struct {
 	}
 }
 
-func (x *api) changePassword(ctx context.Context, in *passwordInput) (*none, error) {
-	me, _ := access.From(ctx)
-	c, err := x.self(ctx, "change-password", me.Name, x.person)
-	if err != nil {
-		return nil, err
-	}
-	return nil, x.a.ChangePassword(ctx, c.ID, in.Body.Old, in.Body.New, account.Sent(ctx), in.Body.Tokens)
+func (x *api) changePassword(ctx context.Context, who access.Grant, in *passwordInput) (*none, error) {
+	return nil, x.a.ChangePassword(ctx, who.ID, in.Body.Old, in.Body.New, account.Sent(ctx), in.Body.Tokens)
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/account"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
@@ -23,7 +22,7 @@ func listOf[F, T any](from []F, limit int, of func(F) T, key func(F) string) *bo
 	return &body[problem.List[T]]{out}
 }
 
-func (x *api) users(ctx context.Context, in *problem.Page) (*body[problem.List[User]], error) {
+func (x *api) users(ctx context.Context, _ access.Grant, in *problem.Page) (*body[problem.List[User]], error) {
 	list, err := x.a.Users(ctx, in.After, in.Limit+1)
 	return listOf(list, in.Limit, userOf, func(u account.User) string { return u.Name }), err
 }
@@ -43,7 +42,7 @@ type createUserInput struct {
 	}
 }
 
-func (x *api) createUser(ctx context.Context, in *createUserInput) (*body[User], error) {
+func (x *api) createUser(ctx context.Context, _ access.Grant, in *createUserInput) (*body[User], error) {
 	if err := x.onClusters(in.Body.Clusters); err != nil {
 		return nil, err
 	}
@@ -52,7 +51,7 @@ func (x *api) createUser(ctx context.Context, in *createUserInput) (*body[User],
 	return &body[User]{userOf(u)}, err
 }
 
-func (x *api) user(ctx context.Context, in *UserPath) (*body[User], error) {
+func (x *api) user(ctx context.Context, _ access.Grant, in *UserPath) (*body[User], error) {
 	u, err := x.a.Find(ctx, in.User)
 	return &body[User]{userOf(u)}, err
 }
@@ -66,7 +65,7 @@ type updateUserInput struct {
 	}
 }
 
-func (x *api) updateUser(ctx context.Context, in *updateUserInput) (*body[User], error) {
+func (x *api) updateUser(ctx context.Context, _ access.Grant, in *updateUserInput) (*body[User], error) {
 	c := account.Change{Disabled: in.Body.Disabled}
 	if in.Body.Role != nil {
 		role := access.Role(*in.Body.Role)
@@ -83,7 +82,7 @@ func (x *api) updateUser(ctx context.Context, in *updateUserInput) (*body[User],
 	return &body[User]{userOf(u)}, err
 }
 
-func (x *api) deleteUser(ctx context.Context, in *UserPath) (*none, error) {
+func (x *api) deleteUser(ctx context.Context, _ access.Grant, in *UserPath) (*none, error) {
 	return nil, x.a.Delete(ctx, in.User)
 }
 
@@ -94,7 +93,7 @@ type resetInput struct {
 	}
 }
 
-func (x *api) resetPassword(ctx context.Context, in *resetInput) (*none, error) {
+func (x *api) resetPassword(ctx context.Context, _ access.Grant, in *resetInput) (*none, error) {
 	return nil, x.a.Reset(ctx, in.User, in.Body.Password)
 }
 
@@ -115,20 +114,19 @@ func tokenOf(t account.Token) Token {
 		Ends: t.Ends}
 }
 
-type tokensInput struct {
+// TokensInput selects API tokens.
+type TokensInput struct {
 	problem.Page
 	All bool `query:"all" doc:"Those of all users, for administrators."`
 }
 
-func (x *api) tokens(ctx context.Context, in *tokensInput) (*body[problem.List[Token]], error) {
-	c, err := x.caller(ctx)
-	owner := c.ID
-	if err == nil && in.All {
-		err = x.administers(ctx, false)
+func (x *api) tokens(ctx context.Context, who access.Grant, in *TokensInput) (*body[problem.List[Token]], error) {
+	owner := who.ID
+	if in.All {
+		if _, err := x.administers(ctx, false); err != nil {
+			return nil, err
+		}
 		owner = ""
-	}
-	if err != nil {
-		return nil, err
 	}
 	list, err := x.a.Tokens(ctx, owner, in.After, in.Limit+1)
 	return listOf(list, in.Limit, tokenOf, func(t account.Token) string { return t.ID }), err
@@ -143,21 +141,11 @@ type createTokenInput struct {
 	}
 }
 
-func (x *api) createToken(ctx context.Context, in *createTokenInput) (*body[Token], error) {
-	c, err := x.self(ctx, "create-token", in.Body.Name, func(ctx context.Context) (access.Caller, error) {
-		c, err := x.person(ctx)
-		if err == nil {
-			_, err = x.a.RoleOf(ctx, c, "") // one who has to change the password cannot avoid it with a token
-		}
-		return c, err
-	})
-	if err != nil {
+func (x *api) createToken(ctx context.Context, who access.Grant, in *createTokenInput) (*body[Token], error) {
+	if err := x.onCluster(ctx, who.Caller(), in.Body.Cluster); err != nil {
 		return nil, err
 	}
-	if err := x.onCluster(ctx, c, in.Body.Cluster); err != nil {
-		return nil, err
-	}
-	t, text, err := x.a.NewToken(ctx, c.ID, account.Token{Name: in.Body.Name, Role: access.Role(in.Body.Role),
+	t, text, err := x.a.NewToken(ctx, who.ID, account.Token{Name: in.Body.Name, Role: access.Role(in.Body.Role),
 		Cluster: in.Body.Cluster, Ends: in.Body.Ends})
 	out := tokenOf(t)
 	out.Token = text
@@ -168,22 +156,12 @@ type tokenInput struct {
 	Token string `path:"token" maxLength:"64" doc:"ID."`
 }
 
-func (x *api) deleteToken(ctx context.Context, in *tokenInput) (*none, error) {
-	role := access.None
-	c, err := x.self(ctx, "delete-token", in.Token, func(ctx context.Context) (access.Caller, error) {
-		c, err := x.caller(ctx)
-		if err == nil && c.Token != "" && c.Token != in.Token { // whoever has found one ends no others
-			err = event.NewFault(event.ClassAuth, "account.token-self", nil)
-		}
-		if err == nil {
-			role, err = x.a.RoleOf(ctx, c, "")
-		}
-		return c, err
-	})
+func (x *api) deleteToken(ctx context.Context, who access.Grant, in *tokenInput) (*none, error) {
+	owner := who.ID
+	role, err := x.a.RoleOf(ctx, who.Caller(), "")
 	if err != nil {
 		return nil, err
 	}
-	owner := c.ID
 	if role.May(access.Administer) {
 		owner = ""
 	}
@@ -219,7 +197,8 @@ func repeatsOf(r *account.Repeats) *Repeats {
 	return &Repeats{r.Count, r.Last, r.Others}
 }
 
-type auditInput struct {
+// AuditInput selects entries of the audit log.
+type AuditInput struct {
 	problem.Page
 	User    string    `query:"user" maxLength:"256"`
 	Cluster string    `query:"cluster" maxLength:"253"`
@@ -228,7 +207,7 @@ type auditInput struct {
 	Until   time.Time `query:"until"`
 }
 
-func (x *api) audit(ctx context.Context, in *auditInput) (*body[problem.List[Audited]], error) {
+func (x *api) audit(ctx context.Context, _ access.Grant, in *AuditInput) (*body[problem.List[Audited]], error) {
 	before, err := strconv.ParseInt(in.After, 10, 64)
 	if err != nil {
 		before = 0 // the first page
