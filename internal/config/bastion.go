@@ -5,26 +5,29 @@ import (
 	"net"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // maxBastions on the way; more is a mistake, and each costs a handshake inside a handshake.
 const maxBastions = 8
 
-// bastion reads the hops to all machines.
-func (l *loader) bastion(v val) { l.c.Eggo.Bastions = l.bastions(v) }
-
-// bastions reads hops: one as text in the way of ssh -J (user@host:port, several with commas), one map, or a list of
-// both.
-func (l *loader) bastions(v val) (out []Bastion) {
-	switch {
-	case isNull(v.node):
-	case v.node.Kind == yaml.SequenceNode:
-		l.items(v, func(v val) { out = append(out, l.bastionHop(v)...) })
-	default:
-		out = l.bastionHop(v)
+// bastions takes the hops at a path.
+func (l *loader) bastions(path string, list []HopSpec) (out []Bastion) {
+	for i, s := range list {
+		at := itemKey(path, i)
+		if l.bad[at] {
+			continue
+		}
+		text := func(key, said string) string { return l.word("<hop>."+key, below(at, key), said) }
+		b := Bastion{Host: text("host", s.Host), Port: l.number("<hop>.port", below(at, "port"), s.Port),
+			User: text("user", s.User), PrivateKeyPath: text("private-key-path", s.PrivateKeyPath),
+			Password: text("password", s.Password), PasswordFrom: text("password-from", s.PasswordFrom)}
+		if !l.require(at, "<hop>", s) || b.Host == "" {
+			continue
+		}
+		l.oneSecret(at, "password", b.Password, b.PasswordFrom)
+		out = append(out, b)
 	}
+	v := l.spot(path)
 	if len(out) > maxBastions {
 		l.err(v, "config.bastions-many", "count", strconv.Itoa(len(out)), "max", strconv.Itoa(maxBastions))
 	}
@@ -39,34 +42,12 @@ func (l *loader) bastions(v val) (out []Bastion) {
 	return out
 }
 
-func (l *loader) bastionHop(v val) (out []Bastion) {
-	if v.node.Kind == yaml.ScalarNode {
-		text, ok := l.line(v)
-		if !ok {
-			return nil
-		}
-		for hop := range strings.SplitSeq(text, ",") {
-			b, ok := parseHop(strings.TrimSpace(hop))
-			if !ok {
-				l.err(v, "config.bastion", "value", clip(hop))
-				return out
-			}
-			out = append(out, b)
-		}
-		return out
+// oneSecret reports a secret of a login that is both there and said to come from elsewhere.
+func (l *loader) oneSecret(path, name, value, from string) {
+	if value != "" && from != "" {
+		l.err(l.spot(below(path, name+"-from")), "config.two-secrets", "other", name, "line",
+			strconv.Itoa(l.spot(below(path, name)).pos.line))
 	}
-	var b Bastion
-	l.fill("<hop>", &b)
-	l.object(v, "<hop>", &b)
-	if v.node.Kind != yaml.MappingNode || !l.require(v, l.table.needed("<hop>")...) || b.Host == "" {
-		return nil
-	}
-	if b.Password != "" && b.PasswordFrom != "" {
-		key := v.path + ".password-from"
-		l.errAt(l.where(key), key, "config.two-secrets", "other", "password", "line",
-			strconv.Itoa(l.where(v.path+".password").line))
-	}
-	return []Bastion{b}
 }
 
 // parseHop reads [user@]host[:port], an IPv6 address in brackets.

@@ -205,13 +205,13 @@ func (l *loader) checkEtcd() {
 }
 
 // balancer is the load balancer as it stands in the file, if there is one.
-func (l *loader) balancer() (val, bool) {
+func (l *loader) balancer() (spot, bool) {
 	for _, h := range l.hosts {
 		if h.role == bundle.LoadBalancer {
 			return h.v, true
 		}
 	}
-	return val{}, false
+	return spot{}, false
 }
 
 // ownPorts are the ports that a role's programs listen on.
@@ -247,7 +247,7 @@ func (l *loader) checkBalancer() {
 	key, port := v.path+".bind-port", strconv.Itoa(l.c.LBPort)
 	at, ok := l.given[key]
 	if !ok {
-		at = v.at()
+		at = v.pos
 	}
 	for _, role := range n.Roles {
 		if slices.Contains(l.ownPorts(role), l.c.LBPort) || role != bundle.LoadBalancer && role != bundle.Etcd &&
@@ -357,7 +357,7 @@ func (l *loader) checkBundles() {
 		if l.has("install") {
 			key = "install.package-source.srcpath." + arch
 		}
-		at := h.v.at()
+		at := h.v.pos
 		if l.has("package-src") || l.has("install") {
 			at = l.where(key)
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -24,17 +25,34 @@ func CheckValue(key, value string) (Problem, bool) {
 	if node == nil {
 		return Problem{}, false
 	}
-	k, _ := t.find(key)
 	l := t.newLoader("")
 	if l.shape(node, 0); len(l.problems) == 0 {
-		k.reader(l, nil)(val{path: key, node: node})
+		var spec Spec
+		k, to := t.at(reflect.ValueOf(&spec).Elem(), key)
+		v := valueAt(key, key, nil, node)
+		l.given[key] = v.pos
+		l.decode(v, k, to)
+		l.values(spec)
 		l.checkPorts()
 	}
-	if len(l.problems) > 0 { // a problem may propose a network that fits beside the default ones
-		l.fill("", nil)
-		l.proposeNetworks()
-	}
+	l.proposeNetworks()
 	return l.first(key)
+}
+
+// at returns the row of a key of settings, and its field.
+func (t *table) at(of reflect.Value, key string) (k Key, field reflect.Value) {
+	field = of
+	for end := 0; end < len(key); {
+		end++
+		if next := strings.IndexByte(key[end:], '.'); next >= 0 {
+			end += next
+		} else {
+			end = len(key)
+		}
+		k = t.byPath[key[:end]]
+		field = t.field(field, k)
+	}
+	return k, field
 }
 
 // CheckMachine returns what is wrong with one field (name, ip, port, arch) of a machine by itself.
@@ -44,9 +62,11 @@ func CheckMachine(field, value string) (Problem, bool) {
 	if value == "" || !known {
 		return Problem{}, false
 	}
-	l := t.newLoader("")
-	key := machineKey(0) + "." + field
-	k.reader(l, &host{role: bundle.Worker})(val{path: key, node: textNode(value)})
+	l, path := t.newLoader(""), machineKey(0)
+	var m MachineSpec
+	key := below(path, field)
+	l.decode(valueAt(key, key, nil, textNode(value)), k, t.field(reflect.ValueOf(&m).Elem(), k))
+	l.host(path, "<machine>", m, bundle.Worker)
 	return l.first(key)
 }
 

@@ -1,7 +1,7 @@
-// Package config is deploy.yaml: its canonical type, loading of both layouts, defaults, validation with all problems at
-// once, saving, and the template. docs/deploy-yaml.md describes the keys. Lists of machines are read in machines; a
-// deploy.yaml is edited in draft.
+// Package config is deploy.yaml: Spec, which is what was said, in either layout; Cluster, which is what it means, with
+// defaults filled in; the rules between them, which find all problems at once; and the template. docs/deploy-yaml.md
+// describes the keys. Lists of machines are read in machines; a deploy.yaml is edited in draft.
 //
-// It may import run/event, bundle, and of output i18n, plaintext and spelling. Start with keys_table.go, the table from
-// which the rest is made, and types.go.
+// It may import run/event, bundle, and of output i18n, plaintext and spelling. Start with spec.go and keys_table.go, a
+// field and a row for each key, then spec_resolve.go.
 package config

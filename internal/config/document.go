@@ -76,9 +76,9 @@ func (t *table) typed(k Key, p *i18n.Printer) string {
 		return "`" + strings.Join(k.Choices, "`, `") + "`"
 	case k.Kind == Number:
 		return fmt.Sprintf("%d–%d", k.Low, k.High)
-	case k.Kind == Machines && k.schema != nil, k.Kind == Block && len(t.below[k.Path]) > 0:
+	case k.Kind == Machines && k.form != "", k.Kind == Block && len(t.below[k.Path]) > 0:
 		return p.T("key.type.map")
-	case k.Kind == Block && k.Of != "" && k.schema == nil:
+	case k.Kind == Block && k.Of != "" && k.form == "":
 		return p.T("key.type.list")
 	case k.Kind == Text || k.Kind == Path:
 		_, word, _ := strings.Cut(k.rule.code, ".")

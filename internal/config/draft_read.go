@@ -17,7 +17,7 @@ import (
 func ReadDraft(data []byte, file string) (Draft, Problems) {
 	d := Draft{Values: map[string]string{}}
 	_, problems := Load(data, file)
-	l := &loader{file: file, given: map[string]position{}, once: map[string]val{}, c: &Cluster{}}
+	l := theTable().newLoader(file)
 	root := l.parse(data)
 	if root == nil || root.Kind != yaml.MappingNode {
 		return d, problems

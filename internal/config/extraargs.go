@@ -5,65 +5,52 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // extraArgs are flags (or, for etcd, environment variables) that override ours one by one.
-func (l *loader) extraArgs(v val) {
-	seen := map[string]val{}
-	l.items(v, func(v val) {
-		e := askedArgs{ExtraArgs: ExtraArgs{Args: map[string]string{}}}
-		l.object(v, "<component>", &e)
-		if v.node.Kind != yaml.MappingNode || !l.require(v, l.table.needed("<component>")...) || e.Component == "" {
-			return
+func (l *loader) extraArgs(list []ComponentSpec) {
+	seen := map[string]spot{}
+	for i, s := range list {
+		path := itemKey("config-extra-args", i)
+		if l.bad[path] {
+			continue
 		}
+		e := ExtraArgs{Component: l.word("<component>.name", below(path, "name"), s.Name), Args: map[string]string{}}
+		if !l.require(path, "<component>", s) || e.Component == "" {
+			continue
+		}
+		v := l.spot(path)
 		if first, ok := seen[e.Component]; ok {
-			l.err(v, "config.component-twice", "name", e.Component, "line", strconv.Itoa(first.at().line))
-			return
+			l.err(v, "config.component-twice", "name", e.Component, "line", strconv.Itoa(first.pos.line))
+			continue
 		}
 		seen[e.Component] = v
-		if e.v.node != nil {
-			l.extraArgMap(&e.ExtraArgs, e.v)
-		}
-		l.c.ExtraArgs = append(l.c.ExtraArgs, e.ExtraArgs)
-	})
-}
-
-// askedArgs are those of a component, with the place where they stand.
-type askedArgs struct {
-	ExtraArgs
-	v val
-}
-
-// extraArgMap reads {flag: value}, or a list of flag=value.
-func (l *loader) extraArgMap(e *ExtraArgs, v val) {
-	if v.node.Kind == yaml.SequenceNode {
-		l.items(v, func(v val) {
-			if s, ok := l.line(v); ok {
-				name, value, _ := strings.Cut(s, "=")
-				l.given[v.path[:strings.LastIndexByte(v.path, '[')]+"."+name] = v.at()
-				l.extraArg(e, v, name, value)
-			}
-		})
-		return
+		l.flags(&e, below(path, "extra-args"), s.ExtraArgs)
+		l.c.ExtraArgs = append(l.c.ExtraArgs, e)
 	}
-	if !l.kind(v, yaml.MappingNode) {
-		return
-	}
-	l.pairs(v, func(key *yaml.Node, sub val) {
-		l.given[sub.path] = sub.at()
-		if isNull(sub.node) {
-			l.extraArg(e, sub, key.Value, "")
-		} else if value, ok := l.line(sub); ok || sub.node.Kind == yaml.ScalarNode && value == "" &&
-			sub.node.Value == "" {
-			l.extraArg(e, sub, key.Value, value)
-		}
-	})
 }
 
-func (l *loader) extraArg(e *ExtraArgs, v val, name, value string) {
+// flags takes the flags of a component, each once.
+func (l *loader) flags(e *ExtraArgs, path string, flags map[string]string) {
+	for _, name := range inOrder(l, path, flags) {
+		at := below(path, event.Clean(clip(name)))
+		if l.bad[at] {
+			continue
+		}
+		if value, ok := l.line(l.spot(at), flags[name]); ok {
+			l.extraArg(e, l.spot(at), name, value)
+		}
+	}
+	for _, x := range l.again {
+		if x.of == path {
+			l.extraArg(e, spot{x.path, l.given[x.path]}, x.name, x.value)
+		}
+	}
+}
+
+func (l *loader) extraArg(e *ExtraArgs, v spot, name, value string) {
 	r := ruleFlag
 	switch e.Component {
 	case "etcd":
@@ -177,35 +164,11 @@ func owned(component, name string) (instead string, is bool) {
 	return "", false
 }
 
-// openPortsOf are ports of a role beside those of Kubernetes itself.
-func (l *loader) openPortsOf(role bundle.Role) reader {
-	return func(v val) {
-		l.items(v, func(v val) { l.openPort(v, role) })
-	}
-}
-
-func (l *loader) openPort(v val, role bundle.Role) {
-	var p Port
-	l.fill("<port>", &p)
-	l.object(v, "<port>", &p)
-	if v.node.Kind != yaml.MappingNode || !l.require(v, l.table.needed("<port>")...) || p.Port == 0 {
-		return
-	}
-	for _, q := range l.c.OpenPorts[role] {
-		if p == q {
-			l.err(v, "config.port-twice", "value", strconv.Itoa(p.Port)+"/"+p.Protocol)
-			return
-		}
-	}
-	l.c.OpenPorts[role] = append(l.c.OpenPorts[role], p)
-	l.ports = append(l.ports, askedPort{p, role, v})
-}
-
 // askedPort is a port with the place where it was asked for.
 type askedPort struct {
 	Port
 	role bundle.Role
-	v    val
+	v    spot
 }
 
 // on loopback: of no interest to a firewall, but nobody else can listen on all addresses there

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/eggo-k8s/eggo/internal/bundle"
 )
 
@@ -18,68 +16,7 @@ type host struct {
 	port int
 	arch string
 	role bundle.Role
-	v    val
-
-	bindPort int // of a load balancer
-}
-
-// hostFields reads one machine, by the keys of its shape.
-func (l *loader) hostFields(v val, role bundle.Role, shape string) (bindPort int) {
-	h := host{role: role, v: v}
-	l.fill(shape, &h)
-	l.object(v, shape, &h)
-	if v.node.Kind != yaml.MappingNode {
-		return h.bindPort
-	}
-	l.require(v, l.table.needed(shape)...)
-	switch a, err := netip.ParseAddr(h.name); {
-	case err == nil && h.ip.IsValid() && a.Unmap() != h.ip:
-		l.err(v, "config.name-address", "name", h.name, "ip", h.ip.String())
-	case h.name == "localhost" || strings.HasPrefix(h.name, "localhost.") || strings.HasSuffix(h.name, ".localhost"):
-		l.err(v, "config.name-local", "name", h.name)
-	}
-	if h.ip.IsLoopback() || h.ip.IsLinkLocalUnicast() {
-		l.warn(v, "config.local-address", "value", h.ip.String())
-	}
-	if h.ip.IsValid() && h.name != "" {
-		l.hosts = append(l.hosts, h)
-	}
-	return h.bindPort
-}
-
-func (l *loader) hostList(list string, role bundle.Role) reader {
-	return func(v val) {
-		l.items(v, func(v val) {
-			if l.kind(v, yaml.MappingNode) {
-				l.hostFields(v, role, "<machine>")
-			} else if isNull(v.node) {
-				l.err(v, "config.want-map")
-			}
-		})
-		if list == "masters" && v.node.Kind == yaml.SequenceNode && len(v.node.Content) == 0 {
-			delete(l.given, list)
-		}
-	}
-}
-
-// loadbalance is one map; a list with one entry is understood.
-func (l *loader) loadbalance(v val) {
-	if v.node.Kind == yaml.SequenceNode {
-		switch len(v.node.Content) {
-		case 0:
-			return
-		case 1:
-			l.warn(v, "config.loadbalance-list")
-			v = v.item(0)
-		default:
-			l.err(v, "config.loadbalance-many")
-			return
-		}
-	}
-	if !l.kind(v, yaml.MappingNode) {
-		return
-	}
-	l.c.LBPort = l.hostFields(v, bundle.LoadBalancer, "<balancer>")
+	v    spot
 }
 
 // layouts reports keys of both layouts in one file. Two places for the same packages would need a guess which one
@@ -139,7 +76,7 @@ func (l *loader) merge() {
 		}
 		if first, ok := byName[h.name]; ok && first.ip != h.ip {
 			l.err(h.v, "config.name-conflict", "name", h.name, "ip", h.ip.String(), "other", first.ip.String(),
-				"line", strconv.Itoa(first.v.at().line))
+				"line", strconv.Itoa(first.v.pos.line))
 		} else if !ok {
 			byName[h.name] = h
 		}
@@ -161,7 +98,7 @@ func (l *loader) twice(seen map[string]host, h host) bool {
 	for _, id := range []string{string(h.role) + " ip " + h.ip.String(), string(h.role) + " name " + h.name} {
 		if first, ok := seen[id]; ok {
 			_, value, _ := strings.Cut(strings.TrimPrefix(id, string(h.role)+" "), " ")
-			l.err(h.v, "config.host-twice", "value", value, "line", strconv.Itoa(first.v.at().line))
+			l.err(h.v, "config.host-twice", "value", value, "line", strconv.Itoa(first.v.pos.line))
 			return true
 		}
 		seen[id] = h
@@ -178,7 +115,7 @@ func (l *loader) differs(h, first host) {
 	} {
 		if d.a != d.b {
 			l.err(h.v, "config.host-differs", "ip", h.ip.String(), "name", d.key, "value", d.a, "other", d.b,
-				"line", strconv.Itoa(first.v.at().line))
+				"line", strconv.Itoa(first.v.pos.line))
 		}
 	}
 }

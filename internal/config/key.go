@@ -2,16 +2,11 @@ package config
 
 import (
 	"cmp"
-	"fmt"
-	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"go.yaml.in/yaml/v3"
-
-	"github.com/eggo-k8s/eggo/internal/bundle/schema"
 )
 
 // Kind is how the value of a key is typed and written.
@@ -62,8 +57,9 @@ type Place struct {
 	At   int
 }
 
-// Key is a row of the table of deploy.yaml: all that the program knows of one key. The loader, the settings, the
-// wizard, the template, the documentation and the JSON Schema are made from it. What people read of it stands in the
+// Key is a row of the table of deploy.yaml: all that the program knows of one key. Its value is the
+// field of Spec with that JSON name. The loader, the settings, the wizard, the template, the documentation and the JSON
+// Schema are made from both. What people read of it stands in the
 // catalogue: template.PATH is the comment of the template, key.PATH what it means, wizard.field.PATH its label.
 type Key struct {
 	Path  string   // with dots between its words; of a key of a shape, "<machine>.name"
@@ -90,24 +86,71 @@ type Key struct {
 	Wizard  Place
 	Applies func(get func(key string) string) bool // whether the wizard asks for it, by other keys; nil: always
 
-	rule   rule // of a Text, a Path, an item of a List
-	to     func(l *loader, at any) any
-	read   func(l *loader, at any) reader // nil: what to, Kind and rule say
-	schema func(Key) *schema.Value        // nil: the same
+	rule rule // of a Text, a Path, an item of a List
+	form form // how it may be written, if Kind does not say it
 }
 
-// table is all keys, in the order of the manual, and by the path above them.
+// form is how the value of a key may be written, where that is not its type's own way.
+type form string
+
+// The forms.
+const (
+	oneOrList   form = "one-or-list" // one of a shape, or a list of one
+	hops        form = "hops"        // bastions: one as text, one as a map, or a list of both
+	byName      form = "by-name"     // a map of names to a shape
+	byArch      form = "by-arch"     // a map of architectures to paths
+	labelValues form = "labels"      // a map of labels to their values
+	flagValues  form = "flags"       // a map of flags to values, or a list of flag=value
+)
+
+// table is all keys, in the order of the manual, by their paths, and by the path above them; and the fields of Spec
+// that have them.
 type table struct {
-	keys  []Key
-	below map[string][]Key
+	keys   []Key
+	byPath map[string]Key
+	below  map[string][]Key
+	fields map[reflect.Type]map[string][]int // by JSON name
 }
 
 func newTable(keys []Key) *table {
-	t := &table{keys: keys, below: map[string][]Key{}}
+	t := &table{keys: keys, byPath: map[string]Key{}, below: map[string][]Key{},
+		fields: map[reflect.Type]map[string][]int{}}
 	for _, k := range keys {
+		t.byPath[k.Path] = k
 		t.below[k.above()] = append(t.below[k.above()], k)
 	}
+	t.index(reflect.TypeFor[Spec]())
 	return t
+}
+
+// index collects the fields of a type of Spec, and of the types in it.
+func (t *table) index(of reflect.Type) {
+	for of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
+		of = of.Elem()
+	}
+	if _, is := t.fields[of]; is || of.Kind() != reflect.Struct {
+		return
+	}
+	t.fields[of] = map[string][]int{}
+	for _, f := range reflect.VisibleFields(of) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			t.fields[of][name] = f.Index
+			t.index(f.Type)
+		}
+	}
+}
+
+// field is the field of a key in a struct of Spec.
+func (t *table) field(of reflect.Value, k Key) reflect.Value {
+	return of.FieldByIndex(t.fields[of.Type()][k.written()])
+}
+
+// shape is the path above the keys of what stands in the value.
+func (k Key) shape() string {
+	if strings.HasPrefix(k.Of, "<") {
+		return k.Of
+	}
+	return k.Path
 }
 
 // theTable is that of deploy.yaml. What reads a file has it in its loader.
@@ -125,14 +168,10 @@ func (k Key) written() string { return cmp.Or(k.Written, k.name()) }
 // words is the path as the catalogue has it.
 func (k Key) words() string { return strings.NewReplacer("<", "", ">", "").Replace(k.Path) }
 
-// find is the key with that path.
+// find returns the key with that path.
 func (t *table) find(path string) (Key, bool) {
-	for _, k := range t.below[Key{Path: path}.above()] {
-		if k.Path == path {
-			return k, true
-		}
-	}
-	return Key{}, false
+	k, is := t.byPath[path]
+	return k, is
 }
 
 // canonical is the path of a key by any of its spellings.
@@ -146,45 +185,6 @@ func (t *table) canonical(path string) string {
 	return path
 }
 
-// object reads a map whose keys are those of the table below a path, into what at points to.
-func (l *loader) object(v val, path string, at any) {
-	l.fields(v, l.tableOf(path, v.path, at))
-}
-
-// tableOf are the readers of the keys below a path of the table, for a map that stands at where in the file.
-func (l *loader) tableOf(path, where string, at any) map[string]reader {
-	out := map[string]reader{}
-	for _, k := range l.table.below[path] {
-		read, name := k.reader(l, at), k.name()
-		if len(k.Also)+len(k.Alias) == 0 {
-			out[name] = read
-			continue
-		}
-		once := where + " " + name
-		out[name] = l.single(once, k.Written != "", read)
-		for _, other := range k.Also {
-			out[other] = out[name]
-		}
-		for _, other := range k.Alias {
-			out[other] = l.single(once, false, l.alias(name, read))
-		}
-	}
-	return out
-}
-
-// fill gives the keys below a path of the table their defaults.
-func (l *loader) fill(path string, at any) {
-	for _, k := range l.table.below[path] {
-		switch {
-		case k.Kind == Map:
-			l.fill(k.Path, at)
-		case k.Default != "" && !k.Depends:
-			node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: k.Default}
-			k.reader(l, at)(val{path: k.Path, node: node})
-		}
-	}
-}
-
 // needed are the names of the keys below a path of the table that have to be there.
 func (t *table) needed(path string) (out []string) {
 	for _, k := range t.below[path] {
@@ -193,56 +193,4 @@ func (t *table) needed(path string) (out []string) {
 		}
 	}
 	return out
-}
-
-// reader reads the key's value into what at points to.
-func (k Key) reader(l *loader, at any) reader {
-	switch {
-	case k.read != nil:
-		return k.read(l, at)
-	case k.to == nil:
-		path := k.Path // the closure holds no more of the row
-		return func(v val) { l.object(v, path, at) }
-	}
-	switch to := k.to(l, at).(type) {
-	case *string:
-		switch {
-		case k.Kind == Secret:
-			return l.secret(to)
-		case k.Kind == Choice:
-			return l.oneOf(to, k.Choices, k.Words)
-		}
-		return l.text(to, k.rule)
-	case *int:
-		return l.integer(to, k.Low, k.High)
-	case *bool:
-		return l.boolean(to)
-	case *time.Duration:
-		return l.duration(to, k.Most)
-	case *netip.Addr:
-		return l.addr(to)
-	case *netip.Prefix:
-		return l.cidr(to)
-	case *[]string:
-		return l.texts(to, k.rule)
-	case *[]netip.Addr:
-		return l.addrs(to)
-	default:
-		panic(fmt.Sprintf("%s: nothing reads a %T", k.Path, to))
-	}
-}
-
-// inCluster is the place of a key's value in the cluster.
-func inCluster(f func(*Cluster) any) func(*loader, any) any {
-	return func(l *loader, _ any) any { return f(l.c) }
-}
-
-// in is the place of a key's value in what stands in a list or a map of the file: a machine, a package.
-func in[T any](f func(*T) any) func(*loader, any) any {
-	return func(_ *loader, at any) any { return f(at.(*T)) }
-}
-
-// by reads with a method of the loader.
-func by(f func(*loader, val)) func(*loader, any) reader {
-	return func(l *loader, _ any) reader { return func(v val) { f(l, v) } }
 }

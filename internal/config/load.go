@@ -15,12 +15,12 @@ type loader struct {
 	table    *table
 	file     string
 	lines    int
-	source   [][]byte // the lines, without CR
+	text     [][]byte // the lines, without CR
 	problems Problems
-	more     bool                // there were more problems than are kept
-	given    map[string]position // every known key that stands in the file
-	once     map[string]val      // what a key with several spellings was read from
+	more     bool // there were more problems than are kept
 	c        *Cluster
+
+	source
 
 	hosts      []host
 	machines   []host // the first entry of every node of c.Nodes
@@ -31,7 +31,7 @@ type loader struct {
 	caPath     string
 }
 
-// Load reads a deploy.yaml of either layout from its bytes and returns the cluster, with defaults filled in, and all
+// Load decodes a deploy.yaml of either layout from its bytes and returns the cluster, with defaults filled in, and all
 // problems in the order of the lines. The cluster is nil if one of the problems is an error. The filename is only for
 // the problems; nothing is opened.
 func Load(data []byte, filename string) (*Cluster, Problems) {
@@ -41,15 +41,15 @@ func Load(data []byte, filename string) (*Cluster, Problems) {
 func (t *table) load(data []byte, filename string) (*Cluster, Problems) {
 	l := t.newLoader(filename)
 	l.lines = bytes.Count(data, []byte("\n")) + 1
-	l.fill("", nil)
-	if root := l.parse(data); root != nil && l.kind(val{node: root}, yaml.MappingNode) {
-		l.object(val{node: root}, "", nil)
-		l.layouts()
-		l.defaults()
-		l.merge()
-		l.check()
-		l.proposeNetworks()
+	root := l.parse(data)
+	if root == nil || !l.kind(valueAt("", "", nil, root), yaml.MappingNode) {
+		return nil, l.sorted()
 	}
+	return l.cluster(l.spec(root))
+}
+
+// sorted returns the problems in the order of the lines, and the last one says if there were more.
+func (l *loader) sorted() Problems {
 	l.problems = l.problems.Sorted()
 	if l.more {
 		last := l.problems[len(l.problems)-1]
@@ -59,17 +59,13 @@ func (t *table) load(data []byte, filename string) (*Cluster, Problems) {
 		})
 		event.Provoked(l.problems[len(l.problems)-1].Fault())
 	}
-	if l.problems.HasErrors() {
-		return nil, l.problems
-	}
-	l.c.given, l.c.file = l.given, filename
-	return l.c, l.problems
+	return l.problems
 }
 
 // newLoader returns a loader that has read nothing.
 func (t *table) newLoader(filename string) *loader {
 	return &loader{
-		table: t, file: filename, given: map[string]position{}, once: map[string]val{}, asked: map[string]listed{},
+		table: t, file: filename, source: newSource(), asked: map[string]listed{},
 		c: &Cluster{
 			OpenPorts: map[bundle.Role][]Port{}, Packages: map[bundle.Role][]Package{}, PluginArgs: map[string]string{},
 			Source: PackageSource{Bundles: map[string]string{}},

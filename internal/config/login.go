@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -46,31 +45,24 @@ func (c *Cluster) LoginOf(name string) Login {
 	return l
 }
 
-// logins reads eggo.machines: logins by the names of machines.
-func (l *loader) logins(v val) {
-	if !l.kind(v, yaml.MappingNode) {
+// logins takes eggo.machines: logins by the names of machines.
+func (l *loader) logins(list map[string]LoginSpec) {
+	if len(list) == 0 {
 		return
 	}
 	l.c.Eggo.Machines = map[string]Login{}
-	l.pairs(v, func(key *yaml.Node, sub val) {
-		l.given[sub.path] = sub.at()
-		l.login(sub, key.Value)
-	})
-}
-
-func (l *loader) login(v val, name string) {
-	var o Login
-	l.object(v, "<login>", &o)
-	for _, two := range []struct{ name, value, from string }{
-		{"password", o.Password, o.PasswordFrom}, {"sudo-password", o.SudoPassword, o.SudoPasswordFrom},
-	} {
-		if two.value != "" && two.from != "" {
-			key := v.path + "." + two.name + "-from"
-			line := strconv.Itoa(l.where(v.path + "." + two.name).line)
-			l.errAt(l.where(key), key, "config.two-secrets", "other", two.name, "line", line)
-		}
+	for name, s := range list {
+		path := "eggo.machines." + event.Clean(clip(name))
+		text := func(key, said string) string { return l.word("<login>."+key, below(path, key), said) }
+		o := Login{User: text("user", s.User), PrivateKeyPath: text("private-key-path", s.PrivateKeyPath),
+			Password: text("password", s.Password), PasswordFrom: text("password-from", s.PasswordFrom),
+			SudoPassword:     text("sudo-password", s.SudoPassword),
+			SudoPasswordFrom: text("sudo-password-from", s.SudoPasswordFrom),
+			Bastions:         l.bastions(below(path, "bastion"), s.Bastion), OwnBastions: s.Bastion != nil}
+		l.oneSecret(path, "password", o.Password, o.PasswordFrom)
+		l.oneSecret(path, "sudo-password", o.SudoPassword, o.SudoPasswordFrom)
+		l.c.Eggo.Machines[name] = o
 	}
-	l.c.Eggo.Machines[name] = o
 }
 
 // checkLogins warns of logins of machines that the file does not have, and of passwords that are easy to guess.

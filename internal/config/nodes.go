@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -13,17 +14,21 @@ import (
 // nodes, etcds), and labels and taints of these by name, in eggo.nodes. What an entry does not say is zero: name, port,
 // arch. A whole deploy.yaml is refused, for its other keys would have no effect.
 func LoadNodes(data []byte, file string) ([]Node, map[string]NodeSettings, error) {
-	l := &loader{table: theTable(), file: file, lines: 1, given: map[string]position{}, once: map[string]val{},
-		c: &Cluster{}}
+	l := theTable().newLoader(file)
+	l.lines = 1
 	root := l.parse(data)
-	if root != nil && l.kind(val{node: root}, yaml.MappingNode) {
-		read := func(role bundle.Role) reader {
-			return func(v val) { l.items(v, func(v val) { l.joining(v, role) }) }
-		}
-		l.fields(val{node: root}, map[string]reader{
+	if root != nil && l.kind(valueAt("", "", nil, root), yaml.MappingNode) {
+		read := func(role bundle.Role) reader { return func(v val) { l.joining(v, role) } }
+		l.fields(valueAt("", "", nil, root), map[string]reader{
 			"masters": read(bundle.ControlPlane), "nodes": read(bundle.Worker), "workers": read(bundle.Worker),
 			"etcds": read(bundle.Etcd),
-			"eggo":  func(v val) { l.fields(v, map[string]reader{"nodes": l.nodeSettings}) },
+			"eggo": func(v val) {
+				l.fields(v, map[string]reader{"nodes": func(v val) {
+					var of map[string]NodeSpec
+					l.named(v, l.table.byPath["eggo.nodes"], reflect.ValueOf(&of).Elem())
+					l.nodeSettings(of)
+				}})
+			},
 		})
 		for _, h := range l.hosts {
 			l.c.Nodes = append(l.c.Nodes, Node{Name: h.name, Roles: []bundle.Role{bundle.Worker}})
@@ -55,14 +60,27 @@ func LoadNodes(data []byte, file string) ([]Node, map[string]NodeSettings, error
 	return out, l.c.Eggo.Nodes, nil
 }
 
-// joining reads a machine of which only the address has to be known.
+// joining reads machines of which only the address has to be known.
 func (l *loader) joining(v val, role bundle.Role) {
-	h := host{role: role, v: v}
-	l.object(v, "<machine>", &h)
-	if v.node.Kind == yaml.MappingNode {
-		l.require(v, "ip")
-	}
-	if h.ip.IsValid() {
-		l.hosts = append(l.hosts, h)
+	var list []MachineSpec
+	l.structs(v, Key{Kind: Block, Of: "<machine>"}, reflect.ValueOf(&list).Elem())
+	for i, m := range list {
+		path := itemKey(v.canon, i)
+		if l.bad[path] {
+			continue
+		}
+		h := l.host(path, "<machine>", m, role)
+		if m.Port == 0 {
+			h.port = 0
+		}
+		if m.Arch == "" {
+			h.arch = ""
+		}
+		if m.IP == "" && !l.bad[below(path, "ip")] {
+			l.err(h.v, "config.missing", "name", "ip")
+		}
+		if h.ip.IsValid() {
+			l.hosts = append(l.hosts, h)
+		}
 	}
 }

@@ -101,64 +101,59 @@ func isReserved(key string) bool {
 	return false
 }
 
-// nodeSettings reads eggo.nodes: labels and taints by the names of machines.
-func (l *loader) nodeSettings(v val) {
-	if !l.kind(v, yaml.MappingNode) {
+// nodeSettings takes eggo.nodes: labels and taints by the names of machines.
+func (l *loader) nodeSettings(list map[string]NodeSpec) {
+	if len(list) == 0 {
 		return
 	}
 	l.c.Eggo.Nodes = map[string]NodeSettings{}
-	l.pairs(v, func(key *yaml.Node, sub val) {
-		l.given[sub.path] = sub.at()
-		s := NodeSettings{Labels: map[string]string{}}
-		l.object(sub, "<node>", &s)
-		l.c.Eggo.Nodes[key.Value] = s
-	})
+	for name, s := range list {
+		path := "eggo.nodes." + event.Clean(clip(name))
+		l.c.Eggo.Nodes[name] = NodeSettings{Labels: l.labels(below(path, "labels"), s.Labels),
+			Taints: l.taints(below(path, "taints"), s.Taints)}
+	}
 }
 
-func (l *loader) labels(to map[string]string) reader {
-	return func(v val) {
-		if !l.kind(v, yaml.MappingNode) {
-			return
+func (l *loader) labels(path string, list map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, label := range inOrder(l, path, list) {
+		at := l.spot(below(path, event.Clean(clip(label))))
+		if _, ok := l.line(at, list[label]); !ok || l.bad[below(path, event.Clean(clip(label)))] {
+			continue
 		}
-		l.pairs(v, func(key *yaml.Node, sub val) {
-			value, ok := l.line(sub)
-			if !ok && !isNull(sub.node) && (sub.node.Kind != yaml.ScalarNode || sub.node.Value != "") {
-				return // is told already
-			}
-			name, value, code := LabelOf(key.Value + "=" + value)
-			if strings.Contains(key.Value, "=") {
-				code = ruleLabel.code
-			}
-			switch code {
-			case "":
-				to[name] = value
-			case ruleLabelValue.code:
-				l.err(sub, code, "value", clip(sub.node.Value))
-			default:
-				l.errAt(position{key.Line, key.Column}, sub.path, code, "value", clip(key.Value))
-			}
-		})
+		key, value, code := LabelOf(label + "=" + list[label])
+		if strings.Contains(label, "=") {
+			code = ruleLabel.code
+		}
+		switch code {
+		case "":
+			out[key] = value
+		case ruleLabelValue.code:
+			l.err(at, code, "value", clip(list[label]))
+		default:
+			l.errAt(l.nameAt(path, label), at.path, code, "value", clip(label))
+		}
 	}
+	return out
 }
 
-func (l *loader) taints(to *[]Taint) reader {
-	return func(v val) {
-		l.items(v, func(v val) {
-			text, ok := l.line(v)
-			if !ok {
-				return
-			}
-			t, code := TaintOf(text)
-			switch {
-			case code != "":
-				l.err(v, code, "value", clip(text))
-			case slices.ContainsFunc(*to, func(o Taint) bool { return o.ID() == t.ID() }):
-				l.err(v, "config.taint-twice", "value", t.ID())
-			default:
-				*to = append(*to, t)
-			}
-		})
+func (l *loader) taints(path string, list []string) (out []Taint) {
+	for i, text := range list {
+		at := l.spot(itemKey(path, i))
+		if _, ok := l.line(at, text); !ok || text == "" {
+			continue
+		}
+		t, code := TaintOf(text)
+		switch {
+		case code != "":
+			l.err(at, code, "value", clip(text))
+		case slices.ContainsFunc(out, func(o Taint) bool { return o.ID() == t.ID() }):
+			l.err(at, "config.taint-twice", "value", t.ID())
+		default:
+			out = append(out, t)
+		}
 	}
+	return out
 }
 
 // checkNodeSettings refuses settings of machines that have no Node, and warns of those that the file does not have.

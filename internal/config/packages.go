@@ -1,122 +1,91 @@
 package config
 
 import (
-	"path"
 	"slices"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 )
 
-// packageSrc is where the bundles are, in the seed's layout.
-func (l *loader) packageSrc(v val) {
-	paths := map[string]string{}
-	l.object(v, "package-src", paths)
-	l.c.Source.Bundles = paths
-}
-
-func (l *loader) bundlePath(arch string, to map[string]string) reader {
-	return func(v val) {
-		if p, ok := l.checked(v, ruleLocalPath); ok {
-			to[arch] = p
-		}
-	}
-}
-
-// dst is a directory on a node that files of the use may be put in.
-func (l *loader) dst(use nodepath.Use, to *string) reader {
-	return func(v val) {
-		s, ok := l.checked(v, ruleNodePath)
-		if ok && !nodepath.Dir(use, s) {
-			l.err(v, "config.dst", "value", clip(s), "choices", strings.Join(nodepath.Dirs(use), ", "))
-			return
-		}
-		if ok {
-			*to = path.Clean(s)
-		}
-	}
-}
-
-// sourceType is tar.gz; nothing is the network.
-func (l *loader) sourceType(v val) {
-	if v.node.Kind == yaml.ScalarNode && v.node.Value == "" {
-		l.c.Source.Type = ""
-		return
-	}
-	l.oneOf(&l.c.Source.Type, []string{"tar.gz"}, nil)(v)
-}
-
-// srcPath maps architectures to bundles.
-func (l *loader) srcPath(v val) {
-	if !l.kind(v, yaml.MappingNode) {
-		return
-	}
-	l.pairs(v, func(key *yaml.Node, sub val) {
-		arch := strings.ToLower(key.Value)
-		if to, ok := archAliases[arch]; ok {
-			arch = to
-		}
-		if !slices.Contains(arches, arch) {
-			l.errAt(position{key.Line, key.Column}, sub.path, "config.choice", "value", clip(key.Value), "choices",
-				strings.Join(arches, ", "))
-			return
-		}
-		l.given[sub.path] = sub.at()
-		if p, ok := l.checked(sub, ruleLocalPath); ok {
-			l.c.Source.Bundles[arch] = p
-		}
-	})
-}
-
 // listed is a package with the place where it was asked for.
 type listed struct {
 	Package
-	v val
+	v spot
 }
 
-// packagesOf reads packages for the roles. A name may be several, with commas between them.
-func (l *loader) packagesOf(addition bool, roles ...bundle.Role) reader {
-	return func(v val) {
-		l.items(v, func(v val) {
-			if !l.kind(v, yaml.MappingNode) {
-				return
+// packageList are packages of one key, for the roles.
+type packageList struct {
+	path     string
+	roles    []bundle.Role
+	list     []PackageSpec
+	addition bool
+}
+
+// packages takes the packages of both layouts, in the order of the file.
+func (l *loader) packages(s Spec) {
+	plane, worker, etcd, lb := bundle.ControlPlane, bundle.Worker, bundle.Etcd, bundle.LoadBalancer
+	// A control plane runs a kubelet and pods as a worker does, so what pods need goes to both.
+	both := []bundle.Role{plane, worker}
+	of := func(path string, role bundle.Role, list []PackageSpec) packageList {
+		return packageList{path: path, roles: []bundle.Role{role}, list: list}
+	}
+	p, in, add := s.Packages, s.Install, s.Install.Addition
+	all := []packageList{
+		of("pacakges.master", plane, p.Master), of("pacakges.node", worker, p.Node),
+		of("pacakges.etcd", etcd, p.Etcd), of("pacakges.loadbalance", lb, p.LoadBalance),
+		of("install.etcd", etcd, in.Etcd), of("install.kubernetes-master", plane, in.KubernetesMaster),
+		of("install.kubernetes-worker", worker, in.KubernetesWorker), {"install.network", both, in.Network, false},
+		{"install.container", both, in.Container, false}, {"install.image", both, in.Image, false},
+		of("install.loadbalance", lb, in.LoadBalance), of("install.dns", plane, in.DNS),
+		{"install.addition.master", []bundle.Role{plane}, add.Master, true},
+		{"install.addition.worker", []bundle.Role{worker}, add.Worker, true},
+		{"install.addition.etcd", []bundle.Role{etcd}, add.Etcd, true},
+		{"install.addition.loadbalance", []bundle.Role{lb}, add.LoadBalance, true},
+	}
+	slices.SortStableFunc(all, func(a, b packageList) int {
+		return l.spot(a.path).pos.compare(l.spot(b.path).pos)
+	})
+	for _, x := range all {
+		for i, one := range x.list {
+			path := itemKey(x.path, i)
+			if l.bad[path] {
+				continue
 			}
-			for _, p := range l.onePackage(v) {
-				p.Addition = addition
-				for _, role := range roles {
-					l.addPackage(role, listed{p, v})
+			for _, p := range l.onePackage(path, one) {
+				p.Addition = x.addition
+				for _, role := range x.roles {
+					l.addPackage(role, listed{p, l.spot(path)})
 				}
 			}
-		})
+		}
 	}
 }
 
-// onePackage reads one entry.
-func (l *loader) onePackage(v val) []Package {
-	p := Package{key: v.path}
-	l.fill("<package>", &p)
-	l.object(v, "<package>", &p)
-	name := p.Name
-	if !l.require(v, l.table.needed("<package>")...) || name == "" || p.Type == "" {
+// onePackage takes one entry. A name may be several, with commas between them.
+func (l *loader) onePackage(path string, s PackageSpec) []Package {
+	v := l.spot(path)
+	text := func(key, said string) string { return l.word("<package>."+key, below(path, key), said) }
+	name := text("name", s.Name)
+	p := Package{key: v.path, Type: text("type", s.Type), Schedule: text("schedule", s.Schedule),
+		Dst:     l.dst(nodepath.Listed, "<package>.dstpath", below(path, "dstpath"), s.DstPath),
+		Timeout: l.duration("<package>.timeout", below(path, "timeout"), s.Timeout)}
+	if !l.require(path, "<package>", s) || name == "" || p.Type == "" {
 		return nil
 	}
 	needsDst := p.Type == "binary" || p.Type == "file" || p.Type == "dir"
-	gaveDst := l.filled(v, "dst", "dstpath")
 	switch {
-	case needsDst && !gaveDst:
+	case needsDst && s.DstPath == "":
 		l.err(v, "config.dst-missing", "value", p.Type)
-	case !needsDst && gaveDst:
+	case !needsDst && s.DstPath != "":
 		l.warn(v, "config.dst-unused", "value", p.Type)
 		p.Dst = ""
 	}
 	if p.Schedule != "" && p.Type != "shell" {
 		l.warn(v, "config.schedule-unused", "value", p.Type)
 	}
-	if p.Schedule == "" && p.Type == "shell" && !l.filled(v, "schedule") {
+	if s.Schedule == "" && p.Type == "shell" {
 		l.err(v, "config.schedule-missing", "choices", strings.Join(schedules, ", "))
 	}
 	var out []Package
@@ -139,17 +108,6 @@ func (l *loader) onePackage(v val) []Package {
 	return out
 }
 
-// filled says whether one of the keys stands in the map with something after it.
-func (l *loader) filled(v val, keys ...string) bool {
-	for i := 0; i+1 < len(v.node.Content); i += 2 {
-		if slices.Contains(keys, v.node.Content[i].Value) && v.node.Content[i+1].Value != "" &&
-			!isNull(v.node.Content[i+1]) {
-			return true
-		}
-	}
-	return false
-}
-
 // addPackage puts a package into a role's list, once.
 func (l *loader) addPackage(role bundle.Role, p listed) {
 	key := string(role) + " " + p.Name
@@ -160,7 +118,7 @@ func (l *loader) addPackage(role bundle.Role, p listed) {
 		l.c.Packages[role] = append(l.c.Packages[role], p.Package)
 	case first.Type != p.Type:
 		l.err(p.v, "config.package-conflict", "name", p.Name, "value", p.Type, "other", first.Type, "line",
-			strconv.Itoa(first.v.at().line))
+			strconv.Itoa(first.v.pos.line))
 	case first.v.path != p.v.path:
 		l.warn(p.v, "config.twice-in-list", "value", p.Name)
 	}
@@ -183,7 +141,7 @@ func (l *loader) checkPackages() {
 					told[id] = true
 					l.err(now.v, "config.package-conflict", "name", p.Name, "value",
 						strings.TrimSpace(now.Type+" "+now.Dst), "other", strings.TrimSpace(first.Type+" "+first.Dst),
-						"line", strconv.Itoa(first.v.at().line))
+						"line", strconv.Itoa(first.v.pos.line))
 				}
 			}
 		}

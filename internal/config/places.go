@@ -96,7 +96,7 @@ func positionOf(data []byte, i int) position {
 func (l *loader) visible(data []byte) bool {
 	list, _ := places(data)
 	ok, begin := true, 0
-	for n, line := range l.source {
+	for n, line := range l.text {
 		at := begin
 		begin += len(line) + 1
 		for i, r := range string(line) {
@@ -121,16 +121,16 @@ func (l *loader) visible(data []byte) bool {
 }
 
 // unseen finds a blank or an invisible character in a value, and where it is written.
-func (l *loader) unseen(v val, text string) (char string, at position, found bool) {
+func (l *loader) unseen(v spot, text string) (char string, at position, found bool) {
 	is := func(r rune) bool { return plaintext.Blank(r) || plaintext.Invisible(r) }
 	i := strings.IndexFunc(text, is)
 	if i < 0 {
 		return "", at, false
 	}
 	r, _ := utf8.DecodeRuneInString(text[i:])
-	at = v.at()
-	if n := at.line - 1; n >= 0 && n < len(l.source) {
-		list := []rune(string(l.source[n]))
+	at = v.pos
+	if n := at.line - 1; n >= 0 && n < len(l.text) {
+		list := []rune(string(l.text[n]))
 		for col := max(0, at.col-1); col < len(list); col++ {
 			if is(list[col]) {
 				at.col = col + 1

@@ -81,6 +81,10 @@ func (ps Problems) provoked() {
 // position is a place in the file.
 type position struct{ line, col int }
 
+func (p position) compare(o position) int {
+	return cmp.Or(cmp.Compare(p.line, o.line), cmp.Compare(p.col, o.col))
+}
+
 // maxProblems bounds what is reported of one file: after so many nobody reads on.
 const maxProblems = 200
 

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strconv"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -103,42 +101,37 @@ func certificates(data []byte) error {
 	return nil
 }
 
-// registries reads eggo.registries: logins and CAs by host, or host:port.
-func (l *loader) registries(v val) {
-	if !l.kind(v, yaml.MappingNode) {
+// registries takes eggo.registries: logins and CAs by host, or host:port.
+func (l *loader) registries(list map[string]RegistrySpec) {
+	if len(list) == 0 {
 		return
 	}
 	l.c.Eggo.Registries = map[string]Registry{}
-	l.pairs(v, func(key *yaml.Node, sub val) {
-		l.given[sub.path] = sub.at()
-		var r Registry
-		l.object(sub, "<registry>", &r)
-		if !isHostPort(key.Value) {
-			l.errAt(position{key.Line, key.Column}, sub.path, "config.registry-host", "value", clip(key.Value))
-			return
+	for host, s := range list {
+		path := "eggo.registries." + event.Clean(clip(host))
+		text := func(key, said string) string { return l.word("<registry>."+key, below(path, key), said) }
+		r := Registry{Username: text("username", s.Username), Password: text("password", s.Password),
+			PasswordFrom: text("password-from", s.PasswordFrom), CAPath: text("ca-path", s.CAPath)}
+		if !isHostPort(host) {
+			l.errAt(l.nameAt("eggo.registries", host), l.written(path), "config.registry-host", "value", clip(host))
+			continue
 		}
-		l.registryLogin(sub, r)
-		l.c.Eggo.Registries[key.Value] = r
-	})
+		l.registryLogin(path, r)
+		l.c.Eggo.Registries[host] = r
+	}
 }
 
 // registryLogin compares the keys of one registry.
-func (l *loader) registryLogin(v val, r Registry) {
-	if r.Password != "" && r.PasswordFrom != "" {
-		key := v.path + ".password-from"
-		l.errAt(l.where(key), key, "config.two-secrets", "other", "password", "line",
-			strconv.Itoa(l.where(v.path+".password").line))
-	}
+func (l *loader) registryLogin(path string, r Registry) {
+	l.oneSecret(path, "password", r.Password, r.PasswordFrom)
 	password := r.Password != "" || r.PasswordFrom != ""
 	switch {
-	case r.hasLogin() != password && v.node.Kind == yaml.MappingNode && len(v.node.Content) > 0:
-		missing := "username"
-		if r.hasLogin() {
-			missing = "password"
-		}
-		l.err(v, "config.missing", "name", missing)
+	case r.hasLogin() && !password:
+		l.err(l.spot(path), "config.missing", "name", "password")
+	case !r.hasLogin() && password:
+		l.err(l.spot(path), "config.missing", "name", "username")
 	case !password && r.CAPath == "":
-		l.warn(v, "config.registry-empty")
+		l.warn(l.spot(path), "config.registry-empty")
 	}
 }
 

@@ -1,11 +1,13 @@
 package config
 
 import (
+	"net"
 	"net/netip"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -73,6 +75,7 @@ var (
 	ruleSource     = rule{code: "config.secret-source", ok: isSecretSource}
 	ruleAccount    = pattern("config.account", 128, `[A-Za-z0-9._@$+/=~-]+`)
 	registryHostRE = regexp.MustCompile(`\A(?:` + subdomain + `|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?\z`)
+	endpointName   = regexp.MustCompile(`\A` + subdomain + `\z`)
 	envNameRE      = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`)
 	urlCharsRE     = regexp.MustCompile(`\A[A-Za-z0-9._~/:@%+=,-]*\z`)
 )
@@ -130,6 +133,15 @@ func isHostPort(s string) bool {
 		return err == nil
 	}
 	return true
+}
+
+// isEndpoint: host:port.
+func isEndpoint(s string) bool {
+	name, port, err := net.SplitHostPort(s)
+	n, perr := strconv.Atoi(port)
+	_, aerr := netip.ParseAddr(name)
+	return err == nil && perr == nil && strconv.Itoa(n) == port && n >= 1 && n <= 65535 &&
+		(aerr == nil || endpointName.MatchString(name))
 }
 
 // isHost: a name or an address, without brackets and without a port.

@@ -73,8 +73,8 @@ func (t *table) object(p *i18n.Printer, path string) *schema.Value {
 // value is what a key may have.
 func (t *table) value(p *i18n.Printer, k Key) *schema.Value {
 	switch {
-	case k.schema != nil:
-		return k.schema(k)
+	case k.form != "":
+		return k.special()
 	case len(t.below[k.Path]) > 0:
 		return t.object(p, k.Path)
 	}
@@ -167,46 +167,34 @@ func anyCase(words ...string) string {
 	return strings.Join(out, "|")
 }
 
-// The values of keys that are read in ways of their own.
-
-func list(of *schema.Value) *schema.Value { return &schema.Value{Types: []string{"array"}, Items: of} }
-
-// oneOrList is one of a shape, or a list of one.
-func oneOrList(k Key) *schema.Value {
-	one := &schema.Value{Def: shapeName(k.Of)}
-	many := list(one)
-	many.Most = 1
-	return &schema.Value{Any: []*schema.Value{one, many}}
-}
-
-// hops are bastions: one as text, one as a map, or a list of both.
-func hops(k Key) *schema.Value {
-	one := &schema.Value{Any: []*schema.Value{{Types: orNothing("string")}, {Def: shapeName(k.Of)}}}
-	return &schema.Value{Any: []*schema.Value{{Types: orNothing("string")}, {Def: shapeName(k.Of)}, list(one)}}
-}
-
-// byName is a map of names to a shape.
-func byName(k Key) *schema.Value {
-	return &schema.Value{Types: orNothing("object"), Object: true, Others: &schema.Value{Def: shapeName(k.Of)}}
-}
-
-// byArch is a map of architectures to paths.
-func byArch(Key) *schema.Value {
+// special is the value of a key with a form of its own.
+func (k Key) special() *schema.Value {
+	shape := &schema.Value{Def: shapeName(k.Of)}
+	switch k.form {
+	case oneOrList:
+		many := list(shape)
+		many.Most = 1
+		return &schema.Value{Any: []*schema.Value{shape, many}}
+	case hops:
+		text := &schema.Value{Types: orNothing("string")}
+		return &schema.Value{Any: []*schema.Value{text, shape, list(&schema.Value{Any: []*schema.Value{text, shape}})}}
+	case byName:
+		return mapOf(shape)
+	case labelValues:
+		return mapOf(scalar(ruleLabelValue.expr))
+	case flagValues:
+		return &schema.Value{Any: []*schema.Value{mapOf(scalar("")), list(scalar(""))}}
+	case byArch:
+	}
 	words := append(slices.Clone(arches), slices.Sorted(maps.Keys(archAliases))...)
 	return &schema.Value{Types: orNothing("object"), Object: true, Like: []schema.Like{
 		{Pattern: `^(?:` + anyCase(words...) + `)$`, Value: scalar("")},
 	}}
 }
 
-// labelValues are a map of labels to their values.
-func labelValues(Key) *schema.Value {
-	return &schema.Value{Types: orNothing("object"), Object: true, Others: scalar(ruleLabelValue.expr)}
-}
+func list(of *schema.Value) *schema.Value { return &schema.Value{Types: []string{"array"}, Items: of} }
 
-// flagValues are a map of flags to values, or a list of flag=value.
-func flagValues(Key) *schema.Value {
-	return &schema.Value{Any: []*schema.Value{
-		{Types: orNothing("object"), Object: true, Others: scalar("")},
-		list(scalar("")),
-	}}
+// mapOf is a map with any names.
+func mapOf(of *schema.Value) *schema.Value {
+	return &schema.Value{Types: orNothing("object"), Object: true, Others: of}
 }

@@ -23,7 +23,7 @@ func (l *loader) parse(data []byte) *yaml.Node {
 		return nil
 	}
 	data = bytes.ReplaceAll(bytes.TrimPrefix(data, bom), []byte("\r\n"), []byte("\n"))
-	if l.source = bytes.Split(data, []byte("\n")); !l.visible(data) {
+	if l.text = bytes.Split(data, []byte("\n")); !l.visible(data) {
 		return nil
 	}
 	data, first, count := slashComments(data)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"net/netip"
 	"slices"
 	"strconv"
 
@@ -11,23 +10,23 @@ import (
 // maxUpstreams is how many servers CoreDNS forwards to.
 const maxUpstreams = 15
 
-// dnsUpstreams reads the servers that CoreDNS asks for names outside of the cluster.
-func (l *loader) dnsUpstreams(v val) {
-	l.items(v, func(v val) {
-		var a netip.Addr
-		l.addr(&a)(v)
-		switch {
+// dnsUpstreams takes the servers that CoreDNS asks for names outside of the cluster.
+func (l *loader) dnsUpstreams(list []string) {
+	const key = "eggo.dns-upstreams"
+	for i, text := range list {
+		at := itemKey(key, i)
+		switch a := l.addr(at, text); {
 		case !a.IsValid():
 		case !a.Is4():
-			l.err(v, "config.family", "value", a.String())
+			l.err(l.spot(at), "config.family", "value", a.String())
 		case slices.Contains(l.c.Eggo.DNSUpstreams, a):
-			l.warn(v, "config.twice-in-list", "value", a.String())
+			l.warn(l.spot(at), "config.twice-in-list", "value", a.String())
 		default:
 			l.c.Eggo.DNSUpstreams = append(l.c.Eggo.DNSUpstreams, a)
 		}
-	})
+	}
 	if n := len(l.c.Eggo.DNSUpstreams); n > maxUpstreams {
-		l.err(v, "config.dns-upstreams-many", "count", strconv.Itoa(n), "max", strconv.Itoa(maxUpstreams))
+		l.err(l.spot(key), "config.dns-upstreams-many", "count", strconv.Itoa(n), "max", strconv.Itoa(maxUpstreams))
 	}
 }
 
