@@ -52,13 +52,13 @@ func (s *Session) AddMachines(list []machines.Entry) (added draft.Added) {
 func AddedWords(p *i18n.Printer, x draft.Added) []string {
 	var out []string
 	if x.Fresh > 0 {
-		out = append(out, p.T("wizard.nodes.added", "count", strconv.Itoa(x.Fresh)))
+		out = append(out, p.T("wizard.nodes.added", "count", itoa(x.Fresh)))
 	}
 	if x.Changed > 0 {
-		out = append(out, p.T("wizard.nodes.changed", "count", strconv.Itoa(x.Changed)))
+		out = append(out, p.T("wizard.nodes.changed", "count", itoa(x.Changed)))
 	}
 	if n := len(x.Same); n > 0 {
-		out = append(out, p.T("wizard.nodes.same", "count", strconv.Itoa(n), "ip", x.Same[0]))
+		out = append(out, p.T("wizard.nodes.same", "count", itoa(n), "ip", x.Same[0]))
 	}
 	return out
 }
@@ -208,5 +208,5 @@ func MachineOf(key string) int {
 
 // WrongMachine returns the problems of a machine.
 func (s *Session) WrongMachine(i int) config.Problems {
-	return s.Wrong("machines[" + strconv.Itoa(i) + "]")
+	return s.Wrong("machines[" + itoa(i) + "]")
 }

@@ -146,7 +146,7 @@ func State(p *i18n.Printer, l *draft.Probe, wrong int) (Tone, string) {
 	return Busy, p.T("wizard.look." + string(l.Stage))
 }
 
-func errorCount(p *i18n.Printer, n int) string { return p.T("wizard.errors", "count", strconv.Itoa(n)) }
+func errorCount(p *i18n.Printer, n int) string { return p.T("wizard.errors", "count", itoa(n)) }
 
 // MachineState returns the state of a machine of the draft.
 func (s *Session) MachineState(p *i18n.Printer, i int) (Tone, string) {
@@ -236,7 +236,7 @@ func Facts(p *i18n.Printer, l *draft.Probe) []string {
 	}
 	add(event.Clean(name), true)
 	add(event.Clean(l.Arch), true)
-	add(p.T("wizard.fact.cpus", "count", strconv.Itoa(l.CPUs)), l.CPUs > 0)
+	add(p.T("wizard.fact.cpus", "count", itoa(l.CPUs)), l.CPUs > 0)
 	add(Size(l.Memory), l.Memory > 0)
 	add(p.T("wizard.fact.disk", "size", Size(l.Disk)), l.Disk > 0)
 	skew := l.Skew.Round(clockUnit)

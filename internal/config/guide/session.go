@@ -34,6 +34,11 @@ type Session struct {
 	// Members are the machines of the running cluster that others join, by draft.MachineKey; nil for a new cluster.
 	Members map[string]bool
 
+	Bundles           []draft.Bundle // that were found, by path
+	Built             []string       // of them: built just now
+	LookingForBundles bool
+	Preflight         Preflight
+
 	probes map[string]*draft.Probe // by draft.MachineKey
 	login  string                  // that they are made with
 
@@ -210,3 +215,5 @@ func (s *Session) Import(data []byte, path string) (bad config.Problem, ok bool)
 	s.Change(func() { s.Draft = d })
 	return bad, true
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }

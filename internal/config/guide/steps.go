@@ -7,6 +7,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // Step is a step of the wizard, by its ID.
@@ -95,4 +96,96 @@ func (s *Session) FirstWrong() (Step, bool) {
 		}
 	}
 	return "", false
+}
+
+// Standing is the state of a step: what blocks the installation, what waits for the user, and what is still found out.
+type Standing struct {
+	Errors, Asks int
+	Busy         bool
+	Open         bool // the step is not done even if nothing of this holds
+}
+
+// Standing returns the state of a step.
+func (s *Session) Standing(t Step) Standing {
+	errors, _ := s.ProblemsOf(t).Count()
+	switch t {
+	case MachinesStep:
+		return s.machinesStanding()
+	case BundleStep:
+		return s.bundleStanding(errors)
+	case PreflightStep:
+		return s.preflightStanding()
+	case ReviewStep:
+		return Standing{Open: true} // the last step is never behind one
+	}
+	return Standing{Errors: errors}
+}
+
+// machinesStanding counts machines that fail or have errors, in their settings or found on them.
+func (s *Session) machinesStanding() Standing {
+	if len(s.Draft.Machines) == 0 && s.Now() == MachinesStep {
+		return Standing{Open: true} // the list has only just begun
+	}
+	c := s.Tally()
+	own := 0 // errors of no single machine
+	for _, x := range s.ProblemsOf(MachinesStep) {
+		if x.Severity == event.Error && MachineOf(x.Key) < 0 {
+			own++
+		}
+	}
+	return Standing{Errors: own + c.Failed + c.Errors, Asks: c.Asking, Busy: c.Probing > 0}
+}
+
+// bundleStanding counts a chosen bundle that is damaged, or for other machines, like a missing one.
+func (s *Session) bundleStanding(errors int) Standing {
+	if s.LookingForBundles && len(s.Bundles) == 0 {
+		return Standing{Busy: true} // whether one is missing is not known yet
+	}
+	at := Standing{Errors: errors}
+	for _, x := range s.Bundles {
+		switch {
+		case !s.Chosen(x.Path):
+		case x.Fault != nil:
+			at.Errors++
+		case !x.Verified:
+			at.Busy = true
+		}
+	}
+	if len(s.Unserved()) > 0 {
+		at.Errors++
+	}
+	return at
+}
+
+// preflightStanding reports errors that preflight found; those of the draft belong to other steps.
+func (s *Session) preflightStanding() Standing {
+	f := &s.Preflight
+	if s.Problems.HasErrors() || f.Of != s.Fingerprint() {
+		return Standing{Open: true}
+	}
+	errors := f.Count(event.Error)
+	if f.Fault != nil {
+		errors++
+	}
+	return Standing{Errors: errors, Busy: f.Busy, Open: !f.Ended}
+}
+
+// StepState returns how a step is shown: errors wherever the user was, good only what was checked. errors is their
+// number.
+func (s *Session) StepState(p *i18n.Printer, i int) (tone Tone, word string, errors int) {
+	t := s.Steps[i]
+	at, been := s.Standing(t), s.Been[t]
+	switch {
+	case been && at.Errors > 0:
+		return Bad, errorCount(p, at.Errors), at.Errors
+	case i == s.At:
+		return Current, p.T("wizard.state.now"), 0
+	case been && at.Asks > 0:
+		return Warn, p.T("wizard.state.look"), 0
+	case been && at.Busy:
+		return Busy, p.T("wizard.state.busy"), 0
+	case been && !at.Open:
+		return Good, p.T("wizard.state.done"), 0
+	}
+	return Idle, p.T("wizard.state.todo"), 0
 }

@@ -17,8 +17,8 @@ func (w *wizard) preview(ctx context.Context) {
 	if joins {
 		in.Member = func(m config.Machine) bool { return w.g.Member(m) }
 	}
-	for _, b := range w.found {
-		if b.Manifest != nil && w.names(b.Path) {
+	for _, b := range w.g.Bundles {
+		if b.Manifest != nil && w.g.Chosen(b.Path) {
 			in.Bundles = append(in.Bundles, b.Manifest)
 		}
 	}

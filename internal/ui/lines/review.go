@@ -20,16 +20,12 @@ import (
 
 // chooseBundle lists what was found for each architecture, and takes numbers and paths.
 func (w *wizard) chooseBundle(ctx context.Context) error {
-	if w.found == nil {
-		w.findBundles(ctx)
+	if !w.sought {
+		w.sought = true
+		w.findBundles(ctx, w.g.BundlePaths()...)
 	}
-	arches := []string{}
-	for _, m := range w.g.Draft.Machines {
-		if a := cmp.Or(m.Arch, "amd64"); !slices.Contains(arches, a) {
-			arches = append(arches, a)
-		}
-	}
-	for _, arch := range arches {
+	w.g.Check()
+	for _, arch := range w.g.Arches() {
 		if err := w.bundleOf(ctx, arch); err != nil {
 			return err
 		}
@@ -37,14 +33,13 @@ func (w *wizard) chooseBundle(ctx context.Context) error {
 	return w.fields(ctx, w.g.Field("eggo.bundles"))
 }
 
-// findBundles opens and proves what lies in the usual places.
-func (w *wizard) findBundles(ctx context.Context) {
+// findBundles opens and verifies what is in the usual places and at the paths.
+func (w *wizard) findBundles(ctx context.Context, paths ...string) {
 	w.say("wizard.bundle.looking")
-	w.found = []draft.Bundle{}
-	w.svc.Bundles(ctx, w.built, func(b draft.Bundle) {
+	w.svc.Bundles(ctx, paths, func(b draft.Bundle) {
 		switch {
 		case b.Verified || b.Fault != nil:
-			w.found = append(w.found, b)
+			w.g.FoundBundle(b)
 			if b.Fault != nil {
 				text, next := w.p.Fault(b.Fault)
 				w.complain(event.Warning, b.Path+": "+text, next)
@@ -56,26 +51,40 @@ func (w *wizard) findBundles(ctx context.Context) {
 	})
 }
 
-func (w *wizard) bundleOf(ctx context.Context, arch string) error {
-	key := config.BundleKey(arch)
-	var fit []string
-	for _, b := range w.found {
-		if b.Fault == nil && b.Manifest != nil && b.Manifest.Arch == arch {
-			fit = append(fit, b.Path)
-			w.print(fmt.Sprintf("%2d  %s  Kubernetes %s  %s  %s", len(fit), event.Clean(b.Path),
-				event.Clean(b.Manifest.Kubernetes), event.Clean(strings.TrimSpace(b.Manifest.OS.ID+" "+
-					cmp.Or(b.Manifest.OS.Codename, b.Manifest.OS.Release))), w.t("wizard.bundle.proven")))
-			if b.Signed.Key != "" {
-				w.print("    " + event.Clean(w.p.Msg(b.Signed)))
-			}
+// listBundles prints the bundles of an architecture and returns their paths.
+func (w *wizard) listBundles(arch string) (paths []string) {
+	for _, b := range w.g.Bundles {
+		if b.Fault != nil || b.Manifest == nil || b.Manifest.Arch != arch {
+			continue
+		}
+		paths = append(paths, b.Path)
+		_, state := guide.BundleState(w.p, b)
+		w.print(fmt.Sprintf("%2d  %s  Kubernetes %s  %s  %s", len(paths), event.Clean(b.Path),
+			event.Clean(b.Manifest.Kubernetes), event.Clean(guide.System(b.Manifest)), state))
+		if b.Signed.Key != "" {
+			w.print("    " + event.Clean(w.p.Msg(b.Signed)))
 		}
 	}
-	if len(fit) == 0 {
+	if len(paths) == 0 {
 		w.say("plain.no-bundle", "arch", arch)
 	}
+	return paths
+}
+
+func (w *wizard) bundleOf(ctx context.Context, arch string) error {
+	key := config.BundleKey(arch)
+	fit := w.listBundles(arch)
 	if w.g.Draft.Value(key) == "" && len(fit) > 0 {
-		first := max(0, slices.IndexFunc(fit, func(path string) bool { return slices.Contains(w.built, path) }))
+		first := max(0, slices.IndexFunc(fit, func(path string) bool { return slices.Contains(w.g.Built, path) }))
 		w.change(func() { w.g.Draft.Set(key, fit[first]) })
+	}
+	for _, b := range w.g.Bundles {
+		if b.Manifest == nil || b.Path != w.g.Draft.Value(key) {
+			continue
+		}
+		for _, r := range w.g.Against(w.p, "plain", b.Manifest) {
+			w.complain(r.Severity, r.Text, r.Next)
+		}
 	}
 	for {
 		now := cmp.Or(w.g.Draft.Value(key), w.t("wizard.unset"))
@@ -126,7 +135,7 @@ func (w *wizard) check(ctx context.Context) error {
 		to, _ := w.g.FirstWrong()
 		return w.after(ctx, choice{"to " + string(to), w.t("plain.fix-step", "step", to.Title(w.p))})
 	}
-	findings, ok := w.preflightNow(ctx)
+	ok := w.preflightNow(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -134,54 +143,42 @@ func (w *wizard) check(ctx context.Context) error {
 		w.say("wizard.preflight.passed", "count", strconv.Itoa(len(w.g.Draft.Machines)))
 		return nil
 	}
-	fixes, do := w.fixes(report.Causes(findings))
+	fixes, do := w.fixes()
 	id, err := w.afterwards(ctx, fixes)
 	if err != nil {
 		return err
 	}
 	if do[id] != nil {
-		w.change(do[id])
+		do[id]()
 		return errAgain
 	}
 	return nil
 }
 
-// fixes are what can be done about causes that stand in the way, on all machines that each was found on.
-func (w *wizard) fixes(causes []report.Cause) (list []choice, do map[string]func()) {
+// fixes are what can be done about causes that block the installation, on all machines that each was found on.
+func (w *wizard) fixes() (list []choice, do map[string]func()) {
 	do = map[string]func(){}
-	for i, c := range causes {
+	for i, c := range w.g.Preflight.Causes {
 		if c.Severity != event.Error {
 			continue
 		}
-		x := c.Findings[0]
-		text, _ := w.p.Fault(&x.Fault)
+		text, _ := w.p.Fault(&c.Findings[0].Fault)
 		names := c.Hosts()
 		if len(names) > 1 {
 			text = w.t("wizard.cause", "count", strconv.Itoa(len(names)), "text", text)
 		}
-		word, change, to := draft.Fix(&w.g.Draft, w.g.Members, x)
-		id := "to " + to
-		switch {
-		case change != nil:
+		fix := w.g.FixOf(c.Findings)
+		id := "to " + string(fix.To)
+		if fix.Changes() {
 			id = strconv.Itoa(i)
-			do[id] = func() {
-				for _, x := range c.Findings {
-					if _, change, _ := draft.Fix(&w.g.Draft, w.g.Members, x); change != nil {
-						change()
-					}
-				}
-			}
-			list = append(list, choice{id, w.t("plain.fix", "do", w.t(word), "what", event.Clean(text))})
-		case to != "" && !slices.ContainsFunc(list, func(c choice) bool { return c.id == id }):
-			list = append(list, choice{id, w.t("plain.fix", "do", w.t(word), "what", event.Clean(text))})
+			do[id] = func() { w.g.Apply(fix) }
 		}
-		names = slices.DeleteFunc(names, w.memberName)
-		if out := "without " + strings.Join(names, " "); len(names) > 0 && len(names) < len(w.g.Fresh()) &&
-			do[out] == nil {
-			do[out] = func() {
-				w.g.Draft.Machines = slices.DeleteFunc(w.g.Draft.Machines,
-					func(m config.Machine) bool { return slices.Contains(names, m.Name) })
-			}
+		if fix.Word != "" && !slices.ContainsFunc(list, func(c choice) bool { return c.id == id }) {
+			list = append(list, choice{id, w.t("plain.fix", "do", w.t(fix.Word), "what", event.Clean(text))})
+		}
+		names = w.g.Removable(names)
+		if out := "without " + strings.Join(names, " "); len(names) > 0 && do[out] == nil {
+			do[out] = func() { w.g.RemoveNamed(names) }
 			list = append(list, choice{out, w.t("ui.fail.skip", "node",
 				event.Clean(strings.Join(report.Ranges(names), ", ")))})
 		}
@@ -189,57 +186,43 @@ func (w *wizard) fixes(causes []report.Cause) (list []choice, do map[string]func
 	return list, do
 }
 
-func (w *wizard) memberName(name string) bool {
-	return slices.ContainsFunc(w.g.Draft.Machines, func(m config.Machine) bool {
-		return m.Name == name && w.g.Member(m)
-	})
-}
-
-// preflightNow is preflight of the draft as it is; it tells what it finds.
-func (w *wizard) preflightNow(ctx context.Context) (findings []event.Finding, ok bool) {
+// preflightNow is preflight of the draft as it is; it tells what it finds, and reports whether that is no error.
+func (w *wizard) preflightNow(ctx context.Context) (ok bool) {
 	var mu sync.Mutex
-	w.checked, ok = checkResult{}, true
-	seen, linked, total := 0, 0, strconv.Itoa(len(w.g.Draft.Machines))
+	total := strconv.Itoa(len(w.g.Draft.Machines))
+	w.g.StartPreflight()
+	f := &w.g.Preflight
 	w.svc.Preflight(ctx, w.g.Draft.Clone(), w.g.Target(), func(c draft.Check) {
 		mu.Lock()
 		defer mu.Unlock()
+		f.Take(c)
 		switch {
-		case c.Finding != nil:
-			findings = append(findings, *c.Finding)
-			ok = ok && c.Finding.Severity != event.Error
 		case c.Machine != "":
-			seen++
-			w.Doing(event.M("wizard.preflight.busy", "done", strconv.Itoa(seen), "total", total, "linked",
-				strconv.Itoa(max(seen, linked))))
-		case c.Linked != "":
-			linked++
+			done, linked := f.Progress()
+			w.Doing(event.M("wizard.preflight.busy", "done", strconv.Itoa(done), "total", total, "linked",
+				strconv.Itoa(linked)))
 		case c.Total > 0:
 			w.Doing(event.M("wizard.preflight.bundle", "file", event.Clean(c.Bundle), "percent",
 				strconv.FormatInt(100*c.Done/c.Total, 10)))
 		}
 		if c.Fault != nil {
 			w.fault(c.Fault)
-			ok = false
 		}
 	})
 	mu.Lock()
 	defer mu.Unlock()
-	v := checkResult{of: w.g.Fingerprint()}
-	for _, c := range report.Causes(findings) {
+	f.Take(draft.Check{End: true})
+	for _, c := range f.Causes {
 		w.cause(c)
-		if c.Severity == event.Error {
-			v.errors += len(c.Findings)
-		} else {
-			v.warnings += len(c.Findings)
-		}
 	}
-	if v.errors > 0 {
-		w.say("wizard.preflight.failed", "count", strconv.Itoa(v.errors))
+	if n := f.Count(event.Error); n > 0 {
+		w.say("wizard.preflight.failed", "count", strconv.Itoa(n))
 	}
-	if ok || v.errors > 0 { // one that could not be made says nothing
-		w.checked = v
+	ok = w.g.Passed()
+	if f.Fault != nil && f.Count(event.Error) == 0 { // it could not be made, and says nothing
+		*f = guide.Preflight{}
 	}
-	return findings, ok
+	return ok
 }
 
 // after is afterwards for one proposal.
@@ -261,38 +244,16 @@ func (w *wizard) afterwards(ctx context.Context, list []choice) (string, error) 
 	return id, err
 }
 
-// names says whether the draft installs from the bundle.
-func (w *wizard) names(path string) bool {
-	d := w.g.Draft
-	return d.Value("package-src.x86src") == path || d.Value("package-src.armsrc") == path ||
-		slices.Contains(config.Items(d.Value("eggo.bundles")), path)
-}
-
 // review shows the file, what is other than on the disk and what will be done, as the person likes, and does with it
 // what the person says.
 func (w *wizard) review(ctx context.Context) error {
 	file := w.g.Target()
 	w.preview(ctx)
 	for {
-		words := []string{"wizard.key.install", "wizard.key.write", "plain.show", "plain.diff", "plain.plan",
-			"plain.change", "plain.leave"}
-		if w.g.Check(); w.g.Problems.HasErrors() {
-			for _, p := range w.g.Problems {
-				w.wrong(p)
-			}
-			words = []string{"plain.change", "plain.show", "plain.diff", "plain.leave"}
-		} else if w.checked.errors > 0 && w.checked.of == w.g.Fingerprint() {
-			w.complain(event.Error, w.t("wizard.run.failed", "count", strconv.Itoa(w.checked.errors)), "")
-			words[0] = "wizard.key.to-preflight"
-			if w.g.Joins() {
-				words = slices.Delete(words, 1, 2)
-			}
-		} else if w.g.Joins() {
-			words = []string{"wizard.key.join", "plain.show", "plain.diff", "plain.plan", "plain.change", "plain.leave"}
-		}
+		words := w.choicesNow()
 		w.say("plain.will-be", "file", file, "count", strconv.Itoa(len(w.g.Fresh())))
-		for _, b := range w.found {
-			if b.Signed.Key != "" && w.names(b.Path) {
+		for _, b := range w.g.Bundles {
+			if b.Signed.Key != "" && w.g.Chosen(b.Path) {
 				w.print(event.Clean(w.p.Msg(b.Signed)))
 			}
 		}
@@ -324,14 +285,11 @@ func (w *wizard) review(ctx context.Context) error {
 			if len(w.g.Fresh()) == 0 {
 				return toStep(guide.MachinesStep)
 			}
-			if yes, err := w.sure(ctx, w.t("wizard.join.title", "count", strconv.Itoa(len(w.g.Fresh())), "cluster",
-				w.g.Draft.Get("cluster-id"))); err != nil || !yes {
-				if err != nil {
-					return err
-				}
-				continue
+			if yes, err := w.confirmed(ctx); err != nil {
+				return err
+			} else if yes {
+				return w.letJoin(ctx)
 			}
-			return w.letJoin(ctx)
 		default:
 			if done, err := w.install(ctx, file); done || err != nil {
 				return err
@@ -340,11 +298,47 @@ func (w *wizard) review(ctx context.Context) error {
 	}
 }
 
-// anyStep asks which step to go back to.
+// choicesNow are what can be done with the draft as it is; what is wrong with it is told.
+func (w *wizard) choicesNow() []string {
+	show := []string{"plain.show", "plain.diff", "plain.plan", "plain.change", "plain.leave"}
+	if w.g.Check(); w.g.Problems.HasErrors() {
+		for _, p := range w.g.Problems {
+			w.wrong(p)
+		}
+		return []string{"plain.change", "plain.show", "plain.diff", "plain.leave"}
+	}
+	var words []string
+	for _, a := range w.g.Actions() {
+		words = append(words, string(a))
+		if a == guide.ToPreflight {
+			_, errors, _ := w.g.Checks()
+			w.complain(event.Error, w.t("wizard.run.failed", "count", strconv.Itoa(errors)), "")
+		}
+	}
+	if len(words) == 0 { // nothing joins yet
+		words = []string{string(guide.Join)}
+	}
+	return append(words, show...)
+}
+
+// confirmed says what is about to be done, with what speaks against it, and asks whether to do it.
+func (w *wizard) confirmed(ctx context.Context) (bool, error) {
+	title, about := w.g.Confirm()
+	for _, m := range append([]event.Msg{about}, w.g.Doubts()...) {
+		w.print(w.p.Msg(m))
+	}
+	return w.sure(ctx, w.p.Msg(title))
+}
+
+// anyStep asks which step to go to, with what each lacks.
 func (w *wizard) anyStep(ctx context.Context) error {
 	var list []choice
-	for _, t := range w.g.Steps[:len(w.g.Steps)-1] {
-		list = append(list, choice{string(t), t.Title(w.p)})
+	for i, t := range w.g.Steps {
+		text := t.Title(w.p)
+		if tone, word, _ := w.g.StepState(w.p, i); tone == guide.Bad || tone == guide.Warn {
+			text += ": " + word
+		}
+		list = append(list, choice{string(t), text})
 	}
 	id, err := w.number(ctx, list, list[0].id)
 	if err != nil {
@@ -413,14 +407,7 @@ func (w *wizard) planned(ctx context.Context, file string) {
 
 // install writes deploy.yaml and installs what it says, in a process of its own.
 func (w *wizard) install(ctx context.Context, file string) (done bool, err error) {
-	w.say("wizard.run.about", "file", file, "count", strconv.Itoa(len(w.g.Draft.Machines)))
-	switch {
-	case w.checked.of != w.g.Fingerprint():
-		w.say("wizard.run.unproven")
-	case w.checked.warnings > 0:
-		w.say("wizard.run.warned", "count", strconv.Itoa(w.checked.warnings))
-	}
-	yes, err := w.sure(ctx, w.t("wizard.run.title", "cluster", w.g.Draft.Get("cluster-id")))
+	yes, err := w.confirmed(ctx)
 	if err != nil || !yes {
 		return false, err
 	}

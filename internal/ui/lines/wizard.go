@@ -23,22 +23,14 @@ type wizard struct {
 	svc     backend.DraftServices
 	m       *menu
 	g       *guide.Session
-	stored  draft.Saved    // as it was kept last
-	written bool           // the stored draft is in deploy.yaml
-	found   []draft.Bundle // once they were looked for
-	built   []string       // of them: built just now
-	checked checkResult    // of the last preflight
+	sought  bool        // bundles were looked for
+	stored  draft.Saved // as it was kept last
+	written bool        // the stored draft is in deploy.yaml
 
 	// looks at machines go on while the person does; what they tell is said before the next question
 	looking sync.WaitGroup
 	probes  context.Context //nolint:containedctx // ended with the wizard
 	news    chan draft.Probe
-}
-
-// checkResult is what preflight has found, of which draft.
-type checkResult struct {
-	of               string
-	errors, warnings int
 }
 
 // What a line may say instead of an answer.
@@ -66,7 +58,7 @@ func newWizard(m *menu, svc backend.DraftServices) *wizard {
 // newCluster asks for a new cluster and installs it, from bundles that were built just now if there are any.
 func newCluster(ctx context.Context, m *menu, built ...string) error {
 	w := newWizard(m, m.svc.Draft())
-	w.built = built
+	w.g.Built = built
 	return w.run(ctx)
 }
 

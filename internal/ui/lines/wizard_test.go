@@ -31,13 +31,22 @@ func readyDraft(m *menu) *wizard {
 	return w
 }
 
+// checkedAs has preflight of the draft as it is end with findings.
+func checkedAs(w *wizard, findings ...event.Severity) {
+	w.g.StartPreflight()
+	for _, sev := range findings {
+		w.g.Preflight.Take(draft.Check{Finding: &event.Finding{Severity: sev}})
+	}
+	w.g.Preflight.Take(draft.Check{End: true})
+}
+
 // After a preflight that failed, an install is none of the choices; with warnings it is, and they are told before the
 // question.
 func TestPlainInstallAfterPreflight(t *testing.T) {
 	t.Parallel()
 	m, said := dialogue(t, i18n.English, "1")
 	w := readyDraft(m)
-	w.checked = checkResult{of: w.g.Fingerprint(), errors: 2}
+	checkedAs(w, event.Error, event.Error)
 	var to toStep
 	if err := w.review(context.Background()); !errors.As(err, &to) || to != "preflight" {
 		t.Errorf("the first choice leads to %v", err)
@@ -48,7 +57,7 @@ func TestPlainInstallAfterPreflight(t *testing.T) {
 	}
 	m, said = dialogue(t, i18n.English, "1", "", "7")
 	w = readyDraft(m)
-	w.checked = checkResult{of: w.g.Fingerprint(), warnings: 1}
+	checkedAs(w, event.Warning)
 	if err := w.review(context.Background()); !errors.Is(err, errLeft) {
 		t.Error(err)
 	}
@@ -103,7 +112,8 @@ func TestPlainFixesOfACause(t *testing.T) {
 		w.g.Draft.Machines = append(w.g.Draft.Machines, config.Machine{Name: fmt.Sprintf("node-%d", i+1),
 			IP: fmt.Sprintf("192.0.2.%d", i+1)})
 	}
-	list, do := w.fixes(report.Causes(eventtest.Archs(60)))
+	w.g.Preflight.Causes = report.Causes(eventtest.Archs(60))
+	list, do := w.fixes()
 	if len(list) != 1 || !strings.Contains(list[0].text, "60 machines, for example") {
 		t.Fatalf("%+v", list)
 	}
@@ -152,7 +162,7 @@ func TestReviewStartsWithThePreview(t *testing.T) {
 			w.g.Draft.Machines = append(w.g.Draft.Machines, config.Machine{Name: "w-" + strconv.Itoa(i+1),
 				IP: "10.0.0.1" + strconv.Itoa(i), Roles: []bundle.Role{bundle.Worker}})
 		}
-		w.found = []draft.Bundle{{Path: "/b", Manifest: &bundle.Manifest{Arch: "amd64", Kubernetes: "v1.34.2",
+		w.g.Bundles = []draft.Bundle{{Path: "/b", Manifest: &bundle.Manifest{Arch: "amd64", Kubernetes: "v1.34.2",
 			Members: []bundle.Member{{Path: "kubelet", Kind: bundle.Binary, Name: "kubelet", Size: 10, Dst: "/usr/bin",
 				Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker}}}}}}
 		if err := w.review(context.Background()); err == nil {

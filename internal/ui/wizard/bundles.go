@@ -1,15 +1,10 @@
 package wizard
 
 import (
-	"cmp"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -22,7 +17,6 @@ type bundles struct {
 	at     int
 	rows   []int
 	looked bool
-	busy   bool
 
 	asks bool         // a path is typed
 	path widget.Field // it stays until it was looked at
@@ -36,32 +30,10 @@ func (b *bundles) leave()         { b.p.snapshot() }
 func (b *bundles) wheel(n int)    { b.at += n }
 func (b *bundles) scrolls() bool  { return false }
 
-// standing implements stander: a bundle that is chosen and damaged, or for other machines, is as wrong as none.
-func (b *bundles) standing() standing {
-	if b.busy && len(b.p.bundles) == 0 {
-		return standing{busy: true} // whether one is missing is not known yet
-	}
-	errors, _ := b.p.g.ProblemsOf(b.id()).Count()
-	at := standing{errors: errors}
-	for _, x := range b.p.bundles {
-		switch {
-		case !b.p.chosen(x.Path):
-		case x.Fault != nil:
-			at.errors++
-		case !x.Verified:
-			at.busy = true
-		}
-	}
-	if len(b.p.unserved()) > 0 {
-		at.errors++
-	}
-	return at
-}
-
 type bundlesEnded struct{}
 
 func (b *bundles) enter(*frame.Env) tea.Cmd {
-	if b.busy {
+	if b.p.g.LookingForBundles {
 		return nil
 	}
 	if b.looked {
@@ -72,21 +44,9 @@ func (b *bundles) enter(*frame.Env) tea.Cmd {
 
 // look finds what there is, with what the draft names already.
 func (b *bundles) look() tea.Cmd {
-	b.looked, b.busy = true, true
 	p := b.p
-	paths := []string{p.g.Draft.Value("package-src.x86src"), p.g.Draft.Value("package-src.armsrc")}
-	paths = append(paths, config.Items(p.g.Draft.Value("eggo.bundles"))...)
-	for i, path := range paths {
-		if path != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/") {
-			paths[i] = filepath.Join(filepath.Dir(p.g.Target()), path)
-		}
-	}
-	paths = slices.DeleteFunc(append(paths, p.built...), func(s string) bool { return s == "" })
-	for _, x := range p.bundles {
-		if !slices.Contains(paths, x.Path) {
-			paths = append(paths, x.Path)
-		}
-	}
+	b.looked, p.g.LookingForBundles = true, true
+	paths := p.g.BundlePaths()
 	return tells(p.ctx, func(tell func(tea.Msg)) {
 		p.svc.Bundles(p.ctx, paths, func(x draft.Bundle) { tell(x) })
 		tell(bundlesEnded{})
@@ -95,132 +55,35 @@ func (b *bundles) look() tea.Cmd {
 
 func (b *bundles) update(m tea.Msg, _ *frame.Env) tea.Cmd {
 	if _, is := m.(bundlesEnded); is {
-		b.busy = false
+		b.p.g.LookingForBundles = false
 	}
 	return nil
 }
 
-// found takes what is known of a bundle. One that is the only one that fits machines is chosen, if nothing else was.
+// found takes what is known of a bundle.
 func (p *Page) found(x draft.Bundle, _ *frame.Env) tea.Cmd {
-	if i := slices.IndexFunc(p.bundles, func(o draft.Bundle) bool { return o.Path == x.Path }); i >= 0 {
-		p.bundles[i] = x
-	} else {
-		p.bundles = append(p.bundles, x)
-		slices.SortStableFunc(p.bundles, func(a, b draft.Bundle) int { return cmp.Compare(a.Path, b.Path) })
-	}
-	changed := false
-	for _, arch := range p.arches() {
-		if key := config.BundleKey(arch); p.g.Draft.Value(key) == "" && p.g.Draft.Value("eggo.bundles") == "" {
-			var fit []draft.Bundle
-			for _, o := range p.bundles {
-				if o.Manifest != nil && o.Fault == nil && o.Manifest.Arch == arch && len(p.misfits(o.Manifest)) == 0 {
-					fit = append(fit, o)
-				}
-			}
-			only := len(fit) == 1 || slices.Contains(p.built, x.Path) // who built it wants it
-			if only && x.Verified && slices.ContainsFunc(fit, func(o draft.Bundle) bool { return o.Path == x.Path }) {
-				p.g.Draft.Set(key, x.Path)
-				changed = true
-			}
-		}
-	}
-	if !changed {
+	if !p.g.FoundBundle(x) {
 		return nil
 	}
-	p.snapshot()
 	return p.changed()
 }
 
-// arches of the machines.
-func (p *Page) arches() []string {
-	var out []string
-	for _, m := range p.g.Draft.Machines {
-		a := cmp.Or(m.Arch, "amd64")
-		if !slices.Contains(out, a) {
-			out = append(out, a)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// chosen says whether the draft names the bundle.
-func (p *Page) chosen(path string) bool {
-	return p.g.Draft.Value("package-src.x86src") == path || p.g.Draft.Value("package-src.armsrc") == path ||
-		slices.Contains(config.Items(p.g.Draft.Value("eggo.bundles")), path)
-}
-
-// fits says whether a bundle is for the operating system of a machine that was looked at.
-func fits(m *bundle.Manifest, l *draft.Probe) bool {
-	return m.OS.ID == "" || slices.Contains(strings.Fields(l.OSID), strings.ToLower(m.OS.ID)) &&
-		(m.OS.Codename == "" || l.Codename == m.OS.Codename)
-}
-
-// misfits are the machines of the bundle's architecture whose operating system it is not for, as far as they were
-// looked at.
-func (p *Page) misfits(m *bundle.Manifest) []string {
-	var out []string
-	for _, x := range p.g.Draft.Machines {
-		if l := p.g.Probe(x); l != nil && l.Stage == draft.Seen && l.Arch == m.Arch && !fits(m, l) {
-			out = append(out, x.Name)
-		}
-	}
-	return out
-}
-
-// unserved are the machines whose operating system none of the bundles is for that are chosen for their architecture.
-func (p *Page) unserved() []string {
-	var out []string
-	for _, x := range p.g.Draft.Machines {
-		l := p.g.Probe(x)
-		if l == nil || l.Stage != draft.Seen {
-			continue
-		}
-		some, good := false, false
-		for _, b := range p.bundles {
-			if p.chosen(b.Path) && b.Manifest != nil && b.Manifest.Arch == l.Arch {
-				some, good = true, good || fits(b.Manifest, l)
-			}
-		}
-		if some && !good {
-			out = append(out, x.Name)
-		}
-	}
-	return out
-}
-
-// choose names the bundle, or takes it away. A second one of an architecture is one more, for machines of another
-// operating system.
+// choose names the bundle, or takes it away.
 func (b *bundles) choose() tea.Cmd {
-	p := b.p
 	x, ok := b.now()
 	if !ok || x.Manifest == nil {
 		return nil
 	}
-	p.snapshot()
-	more := config.Items(p.g.Draft.Value("eggo.bundles"))
-	key := config.BundleKey(x.Manifest.Arch)
-	switch {
-	case p.g.Draft.Value(key) == x.Path:
-		p.g.Draft.Set(key, "")
-	case slices.Contains(more, x.Path):
-		more = slices.DeleteFunc(more, func(s string) bool { return s == x.Path })
-	case p.g.Draft.Value(key) == "":
-		p.g.Draft.Set(key, x.Path)
-	default:
-		more = append(more, x.Path)
-	}
-	p.g.Draft.Set("eggo.bundles", strings.Join(more, ", "))
-	p.snapshot()
-	return tea.Batch(p.changed(), p.save())
+	b.p.g.ToggleBundle(x)
+	return tea.Batch(b.p.changed(), b.p.save())
 }
 
 func (b *bundles) now() (draft.Bundle, bool) {
-	b.at = min(max(b.at, 0), max(0, len(b.p.bundles)-1))
-	if len(b.p.bundles) == 0 {
+	b.at = min(max(b.at, 0), max(0, len(b.p.g.Bundles)-1))
+	if len(b.p.g.Bundles) == 0 {
 		return draft.Bundle{}, false
 	}
-	return b.p.bundles[b.at], true
+	return b.p.g.Bundles[b.at], true
 }
 
 // held implements holder.
@@ -279,7 +142,7 @@ func (b *bundles) addPath(paths ...string) tea.Cmd {
 		return nil
 	}
 	p := b.p
-	b.busy = true
+	p.g.LookingForBundles = true
 	return tells(p.ctx, func(tell func(tea.Msg)) {
 		p.svc.Bundles(p.ctx, list, func(x draft.Bundle) { tell(x) })
 		tell(bundlesEnded{})
@@ -292,7 +155,7 @@ func (b *bundles) build() tea.Cmd {
 }
 
 // Built takes bundles that were built just now: they are chosen before others that fit.
-func (p *Page) Built(files []string) { p.built = append(p.built, files...) }
+func (p *Page) Built(files []string) { p.g.Built = append(p.g.Built, files...) }
 
 func (b *bundles) click(_, y int, _ *frame.Env) tea.Cmd {
 	if y < 0 || y >= len(b.rows) || b.rows[y] < 0 {
@@ -315,7 +178,7 @@ func (b *bundles) keys(e *frame.Env) []frame.Binding {
 		{Keys: []string{"space"}, Show: "Space", Word: "wizard.key.choose", Do: b.choose},
 		{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.on", Do: func() tea.Cmd {
 			if x, ok := b.now(); ok && x.Manifest != nil &&
-				!slices.ContainsFunc(b.p.bundles, func(o draft.Bundle) bool { return b.p.chosen(o.Path) }) {
+				!b.p.g.AnyChosen() {
 				return b.choose()
 			}
 			return b.p.next(e)

@@ -2,7 +2,6 @@ package wizard
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -17,22 +16,13 @@ import (
 
 // preflight is the look at everything before anything is touched, with what can be done about each finding.
 type preflight struct {
-	p        *Page
-	stop     context.CancelFunc
-	of       string // the deploy.yaml and the login that it was made with
-	busy     bool
-	ended    bool
-	machines []string    // that were checked
-	linked   []string    // that were logged in to
-	reading  draft.Check // the bundle that is read
-	begun    time.Time
-	fault    *event.Fault
-	findings []event.Finding
-	causes   []report.Cause  // the findings by what is wrong
-	open     map[string]bool // causes whose nodes are shown one by one
-	at       int             // of the rows
-	page     int             // rows that a page is, as drawn last
-	rows     []int           // the row of each line as drawn last, -1 for none
+	p     *Page
+	stop  context.CancelFunc
+	begun time.Time
+	open  map[string]bool // causes whose nodes are shown one by one
+	at    int             // of the rows
+	page  int             // rows that a page is, as drawn last
+	rows  []int           // the row of each line as drawn last, -1 for none
 }
 
 func newPreflight(p *Page) step { return &preflight{p: p, open: map[string]bool{}} }
@@ -41,7 +31,7 @@ func (f *preflight) typing() bool   { return false }
 func (f *preflight) id() guide.Step { return guide.PreflightStep }
 func (f *preflight) leave()         {}
 func (f *preflight) wheel(n int)    { f.at += n }
-func (f *preflight) scrolls() bool  { return len(f.findings) > 8 }
+func (f *preflight) scrolls() bool  { return len(f.p.g.Preflight.Findings) > 8 }
 
 // checkNews is a Check of a run of preflight.
 type checkNews struct {
@@ -50,13 +40,12 @@ type checkNews struct {
 }
 
 func (f *preflight) enter(*frame.Env) tea.Cmd {
-	if f.of == f.now() && (f.busy || f.ended && f.fault == nil) {
+	c := &f.p.g.Preflight
+	if c.Of == f.p.g.Fingerprint() && (c.Busy || c.Ended && c.Fault == nil) {
 		return nil
 	}
 	return f.look()
 }
-
-func (f *preflight) now() string { return f.p.g.Fingerprint() }
 
 // look starts again.
 func (f *preflight) look() tea.Cmd {
@@ -64,16 +53,13 @@ func (f *preflight) look() tea.Cmd {
 		f.stop()
 	}
 	p := f.p
-	f.of, f.ended, f.fault, f.findings, f.causes, f.machines, f.linked, f.reading, f.begun, f.at = f.now(), false, nil,
-		nil, nil, nil, nil, draft.Check{}, time.Time{}, 0
-	if _, problems := p.g.Draft.Check("deploy.yaml"); problems.HasErrors() {
-		f.busy = false
+	f.begun, f.at = time.Time{}, 0
+	if !p.g.StartPreflight() {
 		return nil
 	}
-	f.busy = true
 	var ctx context.Context
 	ctx, f.stop = context.WithCancel(p.ctx)
-	d, file, of := p.g.Draft.Clone(), p.g.Target(), f.of
+	d, file, of := p.g.Draft.Clone(), p.g.Target(), p.g.Preflight.Of
 	return tea.Batch(f.beat(), tells(ctx, func(tell func(tea.Msg)) {
 		p.svc.Preflight(ctx, d, file, func(c draft.Check) { tell(checkNews{of, c}) })
 	}))
@@ -83,10 +69,10 @@ func (f *preflight) look() tea.Cmd {
 type beatMsg struct{ of string }
 
 func (f *preflight) beat() tea.Cmd {
-	if f.p.svc.Beat == nil || !f.busy {
+	if f.p.svc.Beat == nil || !f.p.g.Preflight.Busy {
 		return nil
 	}
-	return tea.Tick(f.p.svc.Beat(), func(time.Time) tea.Msg { return beatMsg{f.of} })
+	return tea.Tick(f.p.svc.Beat(), func(time.Time) tea.Msg { return beatMsg{f.p.g.Preflight.Of} })
 }
 
 func (f *preflight) update(m tea.Msg, e *frame.Env) tea.Cmd {
@@ -94,62 +80,17 @@ func (f *preflight) update(m tea.Msg, e *frame.Env) tea.Cmd {
 		f.begun = e.Now()
 	}
 	if b, is := m.(beatMsg); is {
-		if b.of == f.of {
+		if b.of == f.p.g.Preflight.Of {
 			return f.beat()
 		}
 		return nil
 	}
 	n, is := m.(checkNews)
-	if !is || n.of != f.of {
+	if !is || n.of != f.p.g.Preflight.Of {
 		return nil
 	}
-	switch {
-	case n.Finding != nil:
-		f.findings = append(f.findings, *n.Finding)
-		f.causes = report.Causes(f.findings)
-	case n.Machine != "" && !slices.Contains(f.machines, n.Machine):
-		f.machines = append(f.machines, n.Machine)
-	case n.Linked != "" && !slices.Contains(f.linked, n.Linked):
-		f.linked = append(f.linked, n.Linked)
-	case n.Bundle != "":
-		f.reading = n.Check
-	}
-	if n.Fault != nil {
-		f.fault = n.Fault
-	}
-	if n.End {
-		f.busy, f.ended, f.reading = false, true, draft.Check{}
-	}
+	f.p.g.Preflight.Take(n.Check)
 	return nil
-}
-
-// passed says whether preflight of the draft as it is now found no error.
-func (f *preflight) passed() bool {
-	return f.ended && f.fault == nil && f.of == f.now() &&
-		!slices.ContainsFunc(f.findings, func(x event.Finding) bool { return x.Severity == event.Error })
-}
-
-// standing implements stander. What is wrong with the draft is told at the steps that it is of.
-func (f *preflight) standing() standing {
-	if f.p.g.Problems.HasErrors() || f.of != f.now() {
-		return standing{open: true}
-	}
-	errors := f.count(event.Error)
-	if f.fault != nil {
-		errors++
-	}
-	return standing{errors: errors, busy: f.busy, open: !f.ended}
-}
-
-// count is how many findings are of a severity.
-func (f *preflight) count(sev event.Severity) int {
-	n := 0
-	for _, x := range f.findings {
-		if x.Severity == sev {
-			n++
-		}
-	}
-	return n
 }
 
 func (f *preflight) typed(tea.KeyPressMsg, *frame.Env) (tea.Cmd, bool) { return nil, false }
@@ -207,37 +148,38 @@ func (f *preflight) head(e *frame.Env, w int) []string {
 		return append(out, "")
 	}
 	total := len(f.p.g.Draft.Machines)
-	errors, warnings := f.count(event.Error), f.count(event.Warning)
+	errors, warnings := f.p.g.Preflight.Count(event.Error), f.p.g.Preflight.Count(event.Warning)
+	done, linked := f.p.g.Preflight.Progress()
 	line := new(widget.Line)
 	switch {
-	case f.busy:
-		line.Add(t.Busy, g.Running+" "+e.P.T("wizard.preflight.busy", "done", itoa(len(f.machines)), "total",
-			itoa(total), "linked", itoa(max(len(f.linked), len(f.machines)))))
+	case f.p.g.Preflight.Busy:
+		line.Add(t.Busy, g.Running+" "+e.P.T("wizard.preflight.busy", "done", itoa(done), "total",
+			itoa(total), "linked", itoa(linked)))
 		if f.p.svc.Beat != nil && !f.begun.IsZero() {
 			line.Space(2).Add(t.Dim, report.Short(e.Now().Sub(f.begun)))
 		}
-	case f.fault != nil:
-		text, next := faultWords(e, f.fault)
+	case f.p.g.Preflight.Fault != nil:
+		text, next := faultWords(e, f.p.g.Preflight.Fault)
 		return append(complaint(e, event.Error, text, next, w), "")
 	case errors > 0:
 		line.Add(t.Bad, g.Failed+" "+e.P.T("wizard.preflight.failed", "count", itoa(errors)))
-	case f.ended:
+	case f.p.g.Preflight.Ended:
 		line.Add(t.Good, g.OK+" "+e.P.T("wizard.preflight.passed", "count", itoa(total)))
 	}
-	if warnings > 0 && !f.busy {
+	if warnings > 0 && !f.p.g.Preflight.Busy {
 		line.Space(3).Add(t.Warn, g.Ignored+" "+e.P.T("wizard.warnings", "count", itoa(warnings)))
 	}
 	if place := f.place(e); place != "" && line.Width()+2+widget.Width(place) <= w {
 		line.To(w-widget.Width(place)).Add(t.Dim, place)
 	}
 	out := []string{line.String()}
-	if f.busy {
+	if f.p.g.Preflight.Busy {
 		part := 0.0
 		if total > 0 {
-			part = float64(len(f.machines)) / float64(total)
+			part = float64(done) / float64(total)
 		}
 		out = append(out, widget.Bar(t.BarFull, t.BarRest, g.BarFull, g.BarRest, min(w, 60), part))
-		if r := f.reading; r.Total > 0 {
+		if r := f.p.g.Preflight.Reading; r.Total > 0 {
 			out = append(out, t.Dim.Render(widget.Cut(e.P.T("wizard.preflight.bundle", "file", r.Bundle, "percent",
 				itoa(int(r.Done*100/r.Total))), w, g.Cut)))
 		}

@@ -5,7 +5,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -35,7 +34,7 @@ func (r causeRow) hosts() []string { return report.Cause{Findings: r.findings()}
 
 func (f *preflight) list() []causeRow {
 	var out []causeRow
-	for n, c := range f.causes {
+	for n, c := range f.p.g.Preflight.Causes {
 		out = append(out, causeRow{c, -1, n})
 		if f.open[c.Key] && len(c.Findings) > 1 {
 			for i := range c.Findings {
@@ -58,10 +57,10 @@ func (f *preflight) chosen() (causeRow, bool) {
 // place is which cause it is, of how many.
 func (f *preflight) place(e *frame.Env) string {
 	r, ok := f.chosen()
-	if !ok || len(f.causes) < 2 {
+	if !ok || len(f.p.g.Preflight.Causes) < 2 {
 		return ""
 	}
-	return e.P.T("wizard.cause.place", "at", itoa(r.number+1), "of", itoa(len(f.causes)))
+	return e.P.T("wizard.cause.place", "at", itoa(r.number+1), "of", itoa(len(f.p.g.Preflight.Causes)))
 }
 
 func (f *preflight) click(_, y int, _ *frame.Env) tea.Cmd {
@@ -89,37 +88,21 @@ func (f *preflight) fold() tea.Cmd {
 
 // fix is what the wizard can do about what is chosen, on all nodes that it was found on: the word for it, and the
 // doing.
-func (f *preflight) fix(r causeRow, e *frame.Env) (word string, do func() tea.Cmd) {
-	p := f.p
-	list := r.findings()
-	word, change, to := draft.Fix(&p.g.Draft, p.g.Members, list[0])
+func (f *preflight) fix(r causeRow, e *frame.Env) (fix guide.Fix, do func() tea.Cmd) {
+	p, list := f.p, r.findings()
+	fix = p.g.FixOf(list)
 	switch {
-	case change != nil:
-		return word, func() tea.Cmd {
-			p.snapshot()
-			for _, x := range list {
-				if _, change, _ := draft.Fix(&p.g.Draft, p.g.Members, x); change != nil {
-					change()
-				}
-			}
-			p.snapshot()
+	case fix.Changes():
+		do = func() tea.Cmd {
+			p.g.Apply(fix)
 			return tea.Batch(p.changed(), p.save(), f.look())
 		}
 	case list[0].Fault.Code == "ssh.hostkey-unknown":
-		return "wizard.key.keys", func() tea.Cmd { return p.toKeys(e) }
-	case to != "":
-		return word, func() tea.Cmd { return p.toStep(guide.Step(to), e) }
+		fix.Word, do = "wizard.key.keys", func() tea.Cmd { return p.toKeys(e) }
+	case fix.To != "":
+		do = func() tea.Cmd { return p.toStep(fix.To, e) }
 	}
-	return "", nil
-}
-
-// said is what Enter does to what is chosen, with how many nodes it does it to.
-func (f *preflight) said(e *frame.Env, r causeRow, word string) string {
-	_, change, _ := draft.Fix(&f.p.g.Draft, f.p.g.Members, r.findings()[0])
-	if n := len(r.hosts()); change != nil && n > 1 {
-		return e.P.T("wizard.cause.fix", "do", e.P.T(word), "count", itoa(n))
-	}
-	return e.P.T(word)
+	return fix, do
 }
 
 // without leaves out the machines of what is chosen.
@@ -136,19 +119,20 @@ func (f *preflight) keys(e *frame.Env) []frame.Binding {
 		add(frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: word, Do: do})
 	}
 	r, some := f.chosen()
+	failed := f.p.g.Preflight.Fault
 	switch {
 	case f.p.g.Problems.HasErrors():
 		enter("wizard.key.to-problem", func() tea.Cmd { return f.p.toProblem(e) })
-	case f.fault != nil && (f.fault.Class == event.ClassAuth || f.fault.Code == "usage.secret"):
+	case failed != nil && (failed.Class == event.ClassAuth || failed.Code == "usage.secret"):
 		enter("wizard.fix.login", func() tea.Cmd { return f.p.toStep(guide.LoginStep, e) })
-	case f.busy: // what there is to do shows when all is known
-	case some && !f.passed():
-		word, do := f.fix(r, e)
+	case f.p.g.Preflight.Busy: // what there is to do shows when all is known
+	case some && !f.p.g.Passed():
+		fix, do := f.fix(r, e)
 		if do == nil { // it is fixed on the machine itself
-			word, do = "wizard.key.again", f.look
+			fix.Word, do = "wizard.key.again", f.look
 		}
-		enter(word, do)
-		if names := r.hosts(); len(names) > 0 && len(names) < len(f.p.g.Draft.Machines) {
+		enter(fix.Word, do)
+		if names := f.p.g.Removable(r.hosts()); len(names) > 0 {
 			add(frame.Binding{Keys: []string{"x"}, Word: "wizard.fix.without", Do: func() tea.Cmd {
 				return f.without(names)
 			}})
@@ -224,17 +208,13 @@ func (f *preflight) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	return out, nil
 }
 
-// causeWords are a finding's. What helps with SSH is done in the wizard, not on the command line.
+// causeWords are a finding's. Host keys are shown in the wizard.
 func causeWords(e *frame.Env, f *event.Fault) (text, next string) {
-	switch {
-	case f.Code == "ssh.hostkey-unknown":
-		text, _ = e.P.Fault(f)
-		return event.Clean(text), e.P.T("wizard.keys.check.next")
-	case strings.HasPrefix(f.Code, "ssh."):
-		return faultWords(e, f)
+	text, next = guide.CauseWords(e.P, "", f)
+	if f.Code == "ssh.hostkey-unknown" {
+		next = e.P.T("wizard.keys.check.next")
 	}
-	text, next = e.P.Fault(f)
-	return event.Clean(text), event.Clean(next)
+	return text, next
 }
 
 // row are the lines of a cause, or of a node beneath it.
@@ -261,9 +241,9 @@ func (f *preflight) row(e *frame.Env, r causeRow, chosen bool, w int) []string {
 	if n := len(names); n > 1 && !f.open[r.cause.Key] {
 		lines = append(lines, "  "+t.Dim.Render(widget.Cut(strings.Join(report.Ranges(names), ", "), w-4, g.Cut)))
 	}
-	if word, do := f.fix(r, e); chosen && do != nil && !f.passed() {
+	if fix, do := f.fix(r, e); chosen && do != nil && !f.p.g.Passed() {
 		lines = append(lines, "    "+new(widget.Line).Add(t.Key, "Enter").Space(1).Add(t.KeyWord,
-			f.said(e, r, word)).String())
+			fix.Label(e.P)).String())
 	}
 	for i := range lines {
 		lead := " "

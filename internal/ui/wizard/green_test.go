@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 )
@@ -57,7 +58,7 @@ func TestMachinesAreCountedByWhatTheyAre(t *testing.T) {
 		uitest.Type(t, a, "10.0.0.12")
 		uitest.Keys(t, a, "enter", "enter")
 		uitest.Has(t, a, words...)
-		if s := machinesOf(p).standing(); s.errors != 4 {
+		if s := p.g.Standing(guide.MachinesStep); s.Errors != 4 {
 			t.Errorf("%+v", s)
 		}
 	}

@@ -2,7 +2,6 @@ package wizard
 
 import (
 	"github.com/eggo-k8s/eggo/internal/config/guide"
-	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -23,22 +22,6 @@ func tone(e *frame.Env, x guide.Tone) (string, widget.Ink) {
 		return g.Running, t.Chosen
 	}
 	return g.Waiting, t.Idle
-}
-
-// standing implements stander: machines that fail or have errors, whether their settings are wrong or what was found on
-// them.
-func (n *nodes) standing() standing {
-	if len(n.p.g.Draft.Machines) == 0 && n.p.steps[n.p.g.At] == step(n) {
-		return standing{open: true} // the list has only just begun
-	}
-	c := n.p.g.Tally()
-	own := 0 // what is wrong with no machine by itself
-	for _, x := range n.p.g.ProblemsOf(n.id()) {
-		if x.Severity == event.Error && guide.MachineOf(x.Key) < 0 {
-			own++
-		}
-	}
-	return standing{errors: own + c.Failed + c.Errors, asks: c.Asking, busy: c.Probing > 0}
 }
 
 // summary counts.

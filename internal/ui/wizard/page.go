@@ -213,7 +213,7 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 			p.g.Checked(m.cluster, m.problems)
 			// What was told of a machine or a bundle meanwhile may have made the draft whole, or another one.
 			if f, is := p.steps[p.g.At].(*preflight); is && !p.g.Problems.HasErrors() &&
-				!(f.of == f.now() && f.fault != nil) {
+				(p.g.Preflight.Of != p.g.Fingerprint() || p.g.Preflight.Fault == nil) {
 				return f.enter(e)
 			}
 		}
@@ -233,7 +233,7 @@ func (p *Page) Update(msg tea.Msg, e *frame.Env) tea.Cmd {
 	case draft.Bundle:
 		return p.found(m, e)
 	case frame.Back: // of the page that builds bundles
-		if b, is := p.steps[p.g.At].(*bundles); is && !b.busy {
+		if b, is := p.steps[p.g.At].(*bundles); is && !p.g.LookingForBundles {
 			return b.look()
 		}
 	}

@@ -27,8 +27,8 @@ func (r *review) previewLines(e *frame.Env, w int) []string {
 	if p.g.Joins() {
 		in.Member = func(m config.Machine) bool { return p.g.Members[draft.MachineKey(m)] }
 	}
-	for _, x := range p.bundles {
-		if x.Manifest != nil && p.chosen(x.Path) {
+	for _, x := range p.g.Bundles {
+		if x.Manifest != nil && p.g.Chosen(x.Path) {
 			in.Bundles = append(in.Bundles, x.Manifest)
 		}
 	}

@@ -21,25 +21,6 @@ const (
 	sideWide = 29
 )
 
-// standing is what is to be said of a step: what stands in the way of going on, what waits for the person, and whether
-// it is still found out.
-type standing struct {
-	errors, asks int
-	busy         bool
-	open         bool // it is not done even if nothing of this holds
-}
-
-// stander is a step that finds out something by itself, beside what is wrong with the draft.
-type stander interface{ standing() standing }
-
-func (p *Page) standing(s step) standing {
-	if x, is := s.(stander); is {
-		return x.standing()
-	}
-	errors, _ := p.g.ProblemsOf(s.id()).Count()
-	return standing{errors: errors}
-}
-
 // railState is a step's glyph, style and words.
 type railState struct {
 	glyph  string
@@ -48,30 +29,12 @@ type railState struct {
 	errors int
 }
 
-// state is how a step is told. An error is red with its count wherever one is, and only what was checked is green.
-func (p *Page) state(e *frame.Env, i int) railState {
-	t, g := e.Theme, e.Theme.Glyphs
-	s := p.steps[i]
-	at, been := p.standing(s), p.g.Been[s.id()]
-	switch {
-	case been && at.errors > 0:
-		return railState{g.Failed, t.Bad, e.P.T("wizard.errors", "count", itoa(at.errors)), at.errors}
-	case i == p.g.At:
-		return railState{g.Running, t.Chosen, e.P.T("wizard.state.now"), 0}
-	case been && at.asks > 0:
-		return railState{g.Ignored, t.Warn, e.P.T("wizard.state.look"), 0}
-	case been && at.busy:
-		return railState{g.Running, t.Busy, e.P.T("wizard.state.busy"), 0}
-	case been && !at.open:
-		return railState{g.OK, t.Good, e.P.T("wizard.state.done"), 0}
-	}
-	return railState{g.Waiting, t.Idle, e.P.T("wizard.state.todo"), 0}
-}
-
 func (p *Page) states(e *frame.Env) []railState {
 	out := make([]railState, len(p.steps))
 	for i := range p.steps {
-		out[i] = p.state(e, i)
+		state, word, errors := p.g.StepState(e.P, i)
+		glyph, st := tone(e, state)
+		out[i] = railState{glyph, st, word, errors}
 	}
 	return out
 }

@@ -213,59 +213,26 @@ func (r *review) write(run bool, words *i18n.Printer) tea.Cmd {
 	}
 }
 
-// standing implements stander: the last step is never behind one.
-func (r *review) standing() standing { return standing{open: true} }
-
-// checked is what preflight says of the draft as it is now; warnings and errors are of one that has ended.
-func (r *review) checked() (passed bool, errors, warnings int) {
-	for _, s := range r.p.steps {
-		if f, is := s.(*preflight); is {
-			return f.passed(), f.standing().errors, f.count(event.Warning)
-		}
-	}
-	return true, 0, 0
-}
-
-// doubts are what is to be said before an install begins: with one, Enter alone does not begin it.
-func (r *review) doubts() []event.Msg {
-	switch passed, _, warnings := r.checked(); {
-	case !passed:
-		return []event.Msg{event.M("wizard.run.unproven")}
-	case warnings > 0:
-		return []event.Msg{event.M("wizard.run.warned", "count", itoa(warnings))}
-	}
-	return nil
-}
-
 // ask asks before it is written or run.
 func (r *review) ask(run bool) tea.Cmd {
 	p := r.p
-	if _, errors, _ := r.checked(); run && errors > 0 {
+	if _, errors, _ := p.g.Checks(); run && errors > 0 || p.svc.Write == nil && !p.g.Joins() {
 		return nil
 	}
-	doubts := r.doubts()
-	choice := min(1, len(doubts))
+	if !run && !p.g.Joins() {
+		return frame.Send(writeMsg{false})
+	}
+	doubts := p.g.Doubts()
+	title, about := p.g.Confirm()
+	word := "wizard.run.yes"
 	if p.g.Joins() {
-		return frame.Send(frame.Ask{Title: event.M("wizard.join.title", "count", itoa(len(p.g.Fresh())), "cluster",
-			p.g.Draft.Get("cluster-id")), Lines: append([]event.Msg{event.M("wizard.join.about")}, doubts...),
-			Choices: []frame.Choice{
-				{Key: "y", Word: "wizard.join.yes", Do: func() tea.Cmd { return frame.Send(writeMsg{true}) }},
-				{Key: "n", Word: "wizard.run.no"},
-			}, Default: choice})
+		word = "wizard.join.yes"
 	}
-	if p.svc.Write == nil {
-		return nil
-	}
-	if run {
-		lines := append([]event.Msg{event.M("wizard.run.about", "count", itoa(len(p.g.Draft.Machines)), "file",
-			p.g.Target())}, doubts...)
-		return frame.Send(frame.Ask{Title: event.M("wizard.run.title", "cluster", p.g.Draft.Get("cluster-id")),
-			Lines: lines, Choices: []frame.Choice{
-				{Key: "y", Word: "wizard.run.yes", Do: func() tea.Cmd { return frame.Send(writeMsg{true}) }},
-				{Key: "n", Word: "wizard.run.no"},
-			}, Default: choice})
-	}
-	return frame.Send(writeMsg{false})
+	return frame.Send(frame.Ask{Title: title, Lines: append([]event.Msg{about}, doubts...),
+		Choices: []frame.Choice{
+			{Key: "y", Word: word, Do: func() tea.Cmd { return frame.Send(writeMsg{true}) }},
+			{Key: "n", Word: "wizard.run.no"},
+		}, Default: min(1, len(doubts))}) // with a doubt, Enter alone does not begin it
 }
 
 func (r *review) keys(e *frame.Env) []frame.Binding {
@@ -276,33 +243,22 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 	}
 	move := func(n int) func() tea.Cmd { return func() tea.Cmd { r.top += n; return nil } }
 	var list []frame.Binding
-	_, errors, _ := r.checked()
-	switch {
-	case errors > 0:
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-preflight",
-			Do: func() tea.Cmd {
-				return r.p.toStep(guide.PreflightStep, e)
-			}})
-	case r.p.g.Problems.HasErrors():
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.to-problem",
-			Do: func() tea.Cmd {
-				return r.p.toProblem(e)
-			}})
-	case r.p.g.Joins() && len(r.p.g.Fresh()) > 0:
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.join",
-			Do: func() tea.Cmd {
-				return r.ask(true)
-			}, Now: true})
-	case r.p.svc.Run != nil && !r.p.g.Joins():
-		list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: "wizard.key.install",
-			Do: func() tea.Cmd {
-				return r.ask(true)
-			}, Now: true})
+	do := map[guide.Action]func() tea.Cmd{
+		guide.ToPreflight: func() tea.Cmd { return r.p.toStep(guide.PreflightStep, e) },
+		guide.ToProblem:   func() tea.Cmd { return r.p.toProblem(e) },
+		guide.Join:        func() tea.Cmd { return r.ask(true) },
+		guide.Install:     func() tea.Cmd { return r.ask(true) },
 	}
-	if r.p.svc.Write != nil && !r.p.g.Joins() && !r.p.g.Problems.HasErrors() {
-		list = append(list, frame.Binding{Keys: []string{"w"}, Word: "wizard.key.write", Do: func() tea.Cmd {
-			return r.ask(false)
-		}})
+	for _, a := range r.p.g.Actions() {
+		switch {
+		case a == guide.Write && r.p.svc.Write != nil && !r.p.g.Problems.HasErrors():
+			list = append(list, frame.Binding{Keys: []string{"w"}, Word: string(a), Do: func() tea.Cmd {
+				return r.ask(false)
+			}})
+		case do[a] != nil && (a != guide.Install || r.p.svc.Run != nil):
+			list = append(list, frame.Binding{Keys: []string{"enter"}, Show: "Enter", Word: string(a), Do: do[a],
+				Now: a == guide.Join || a == guide.Install})
+		}
 	}
 	return append(list,
 		frame.Binding{Keys: []string{"tab"}, Show: "Tab", Word: "wizard.key.view",
@@ -388,10 +344,10 @@ func (r *review) verdict(e *frame.Env, w, h int) []string {
 	if h > 20 {
 		out = append(out, "")
 	}
-	if _, errors, _ := r.checked(); errors > 0 {
+	if _, errors, _ := r.p.g.Checks(); errors > 0 {
 		return append(out, complaint(e, event.Error, e.P.T("wizard.run.failed", "count", itoa(errors)), "", w)...)
 	}
-	for _, m := range r.doubts() {
+	for _, m := range r.p.g.Doubts() {
 		return append(out, complaint(e, event.Warning, e.P.Msg(m), "", w)...)
 	}
 	return nil
@@ -435,8 +391,8 @@ func (r *review) lines(e *frame.Env, w int) (n int, line func(i int) string) {
 // signedLines say who signed the chosen bundles.
 func (r *review) signedLines(e *frame.Env, w int) []string {
 	var out []string
-	for _, x := range r.p.bundles {
-		if x.Signed.Key != "" && r.p.chosen(x.Path) {
+	for _, x := range r.p.g.Bundles {
+		if x.Signed.Key != "" && r.p.g.Chosen(x.Path) {
 			for _, s := range wrapped(event.Clean(e.P.Msg(x.Signed)), w) {
 				out = append(out, e.Theme.Text.Render(s))
 			}

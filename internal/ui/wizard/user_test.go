@@ -10,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
@@ -204,14 +205,8 @@ func TestAListThatHasJustBegunIsNoError(t *testing.T) {
 // TestASearchForBundlesIsNoError: while bundles are searched nobody knows that one is missing.
 func TestASearchForBundlesIsNoError(t *testing.T) {
 	_, p, _ := open(t, i18n.English, false, 120, 40)
-	for _, s := range p.steps {
-		b, is := s.(*bundles)
-		if !is {
-			continue
-		}
-		p.bundles, b.busy = nil, true
-		if at := b.standing(); at.errors != 0 || !at.busy {
-			t.Errorf("while it searches: %+v", at)
-		}
+	p.g.Bundles, p.g.LookingForBundles = nil, true
+	if at := p.g.Standing(guide.BundleStep); at.Errors != 0 || !at.Busy {
+		t.Errorf("while it searches: %+v", at)
 	}
 }
