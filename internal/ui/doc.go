@@ -1,6 +1,6 @@
 // Package ui is the screen, and alone knows Charm's libraries. It shows the event log and deploy.yaml, and knows no
 // node, no phase and no engine: the functions that it needs are those of operation/host/backend, and main passes them
-// in. The interface line by line is lines; both show the preview of an installation (installpreview).
+// in. The interface line by line is lines; the model of the wizard, which both show, is config/guide.
 //
 // App is the one tea.Model: it keeps the pages (internal/ui/frame) on a stack, draws the frame around them and carries
 // messages to them.

@@ -3,31 +3,20 @@ package lines
 import (
 	"context"
 
-	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/ui/installpreview"
 )
 
 // preview prints what an installation creates: the groups of nodes, then what is known of the cluster.
 func (w *wizard) preview(ctx context.Context) {
-	in := installpreview.Input{Draft: w.g.Draft}
 	w.g.Check()
-	in.Cluster = w.g.Cluster
-	joins := w.g.Joins()
-	if joins {
-		in.Member = func(m config.Machine) bool { return w.g.Member(m) }
+	var past []draft.Past
+	if w.svc.Past != nil && !w.g.Joins() {
+		past = w.svc.Past(ctx)
 	}
-	for _, b := range w.g.Bundles {
-		if b.Manifest != nil && w.g.Chosen(b.Path) {
-			in.Bundles = append(in.Bundles, b.Manifest)
-		}
-	}
-	if w.svc.Past != nil && !joins {
-		in.Past = w.svc.Past(ctx)
-	}
-	s := installpreview.Of(in, w.p)
+	s := w.g.Preview(w.p, nil, false, past)
 	for _, g := range s.Groups {
-		w.print(g.Line(w.p, joins))
+		w.print(g.Line(w.p, w.g.Joins()))
 	}
 	for _, r := range s.Rows {
 		if r.Label != "" {

@@ -16,7 +16,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/installpreview"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -245,7 +244,7 @@ func (b *bundles) advice(e *frame.Env) ([]topic, int) {
 	}
 	m := x.Manifest
 	var tips []tip
-	for _, c := range installpreview.Components(m) {
+	for _, c := range guide.Components(m) {
 		tips = append(tips, tip{label: c.Name, text: event.Clean(c.Version)})
 	}
 	type kind struct {

@@ -4,11 +4,9 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
-	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
-	"github.com/eggo-k8s/eggo/internal/ui/installpreview"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
 
@@ -22,17 +20,8 @@ const (
 // previewLines returns the picture of the cluster and what is known of it.
 func (r *review) previewLines(e *frame.Env, w int) []string {
 	p := r.p
-	in := installpreview.Input{Draft: p.g.Draft, Cluster: p.g.Cluster, Plan: r.plan, Past: r.past,
-		Planned: r.planOf == p.g.Fingerprint() && !r.busy && r.fault == nil}
-	if p.g.Joins() {
-		in.Member = func(m config.Machine) bool { return p.g.Members[draft.MachineKey(m)] }
-	}
-	for _, x := range p.g.Bundles {
-		if x.Manifest != nil && p.g.Chosen(x.Path) {
-			in.Bundles = append(in.Bundles, x.Manifest)
-		}
-	}
-	s := installpreview.Of(in, e.P)
+	known := r.planOf == p.g.Fingerprint() && !r.busy && r.fault == nil
+	s := p.g.Preview(e.P, r.plan, known, r.past)
 	out := append(drawn(e, s, p.g.Joins(), w), "")
 	wide := 0
 	for _, x := range s.Rows {
@@ -53,10 +42,10 @@ func (r *review) previewLines(e *frame.Env, w int) []string {
 
 // drawn is the picture: boxes from left to right as a request goes, etcd of its own below the control planes. Where
 // there is no room for boxes, groups are lines.
-func drawn(e *frame.Env, s installpreview.Preview, joins bool, w int) []string {
+func drawn(e *frame.Env, s guide.Preview, joins bool, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
-	var across []installpreview.Group
-	var etcd *installpreview.Group
+	var across []guide.Group
+	var etcd *guide.Group
 	for i, x := range s.Groups {
 		if x.Role == bundle.Etcd {
 			etcd = &s.Groups[i]
@@ -113,7 +102,7 @@ func drawn(e *frame.Env, s installpreview.Preview, joins bool, w int) []string {
 }
 
 // inside are the lines in a group's box: its nodes, many in a row as a range, and what runs on them.
-func inside(e *frame.Env, x installpreview.Group, w int) []string {
+func inside(e *frame.Env, x guide.Group, w int) []string {
 	t := e.Theme
 	names := wrapped(strings.Join(report.Ranges(x.Names), "  "), w)
 	if len(names) > namesMost {
@@ -131,7 +120,7 @@ func inside(e *frame.Env, x installpreview.Group, w int) []string {
 }
 
 // listed are the groups as lines.
-func listed(e *frame.Env, s installpreview.Preview, joins bool, w int) []string {
+func listed(e *frame.Env, s guide.Preview, joins bool, w int) []string {
 	t := e.Theme
 	var out []string
 	for _, x := range s.Groups {

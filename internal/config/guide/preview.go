@@ -1,13 +1,9 @@
-// Package installpreview computes the preview of an installation: groups of nodes, versions, networks, bytes to send
-// and time. The screen draws it, the line interface prints it. It knows no terminal and reads no files: the preview
-// depends only on its input.
-package installpreview
+package guide
 
 import (
 	"cmp"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +15,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Input has all from which a preview is computed.
-type Input struct {
+// PreviewInput has all from which a preview is computed; it reads no files.
+type PreviewInput struct {
 	Draft   config.Draft
 	Cluster *config.Cluster    // what the draft makes; nil while it has errors
 	Bundles []*bundle.Manifest // that the draft names, as far as they are read
@@ -29,6 +25,21 @@ type Input struct {
 	Past    []draft.Past       // earlier installs on this control host, newest first
 	// Member says whether a machine is in the cluster that the others join; nil for a new cluster.
 	Member func(config.Machine) bool
+}
+
+// Preview returns the preview of the session. plan is what would be done, if planned; past are earlier installations on
+// this control host, newest first.
+func (s *Session) Preview(p *i18n.Printer, plan []draft.Planned, planned bool, past []draft.Past) Preview {
+	in := PreviewInput{Draft: s.Draft, Cluster: s.Cluster, Plan: plan, Planned: planned, Past: past}
+	if s.Joins() {
+		in.Member = s.Member
+	}
+	for _, x := range s.Bundles {
+		if x.Manifest != nil && s.Chosen(x.Path) {
+			in.Bundles = append(in.Bundles, x.Manifest)
+		}
+	}
+	return PreviewOf(in, p)
 }
 
 // Preview describes the cluster that an installation makes.
@@ -52,7 +63,7 @@ type Row struct{ Label, Text string }
 
 // Title names a group, with the number of its nodes.
 func (g Group) Title(p *i18n.Printer, joins bool) string {
-	kv := []string{"count", strconv.Itoa(len(g.Names)), "fresh", strconv.Itoa(g.Fresh)}
+	kv := []string{"count", itoa(len(g.Names)), "fresh", itoa(g.Fresh)}
 	if joins && g.Fresh > 0 {
 		return p.T("sketch.group.joins."+string(g.Role), kv...)
 	}
@@ -65,8 +76,8 @@ func (g Group) Line(p *i18n.Printer, joins bool) string {
 		p.List(g.Runs))
 }
 
-// Of computes the preview.
-func Of(in Input, p *i18n.Printer) Preview {
+// PreviewOf computes a preview.
+func PreviewOf(in PreviewInput, p *i18n.Printer) Preview {
 	nodes := in.nodes()
 	s := Preview{Stacked: stacked(nodes)}
 	for _, role := range []bundle.Role{bundle.LoadBalancer, bundle.ControlPlane, bundle.Etcd, bundle.Worker} {
@@ -115,7 +126,7 @@ type node struct {
 }
 
 // nodes are the machines of the draft. Where none has the role, etcd runs on the control planes.
-func (in Input) nodes() []node {
+func (in PreviewInput) nodes() []node {
 	external := len(in.Draft.With(bundle.Etcd)) > 0
 	var out []node
 	for _, m := range in.Draft.Machines {
@@ -134,7 +145,7 @@ func stacked(nodes []node) bool {
 }
 
 // runs are the components of a role. Their names are the same in all languages.
-func (in Input) runs(role bundle.Role, stacked bool) []string {
+func (in PreviewInput) runs(role bundle.Role, stacked bool) []string {
 	switch role {
 	case bundle.LoadBalancer:
 		return []string{"nginx :" + cmp.Or(in.Draft.BindPort, "8443")}
@@ -151,7 +162,7 @@ func (in Input) runs(role bundle.Role, stacked bool) []string {
 }
 
 // versions are those of the components in the bundles, each once.
-func (in Input) versions(p *i18n.Printer) string {
+func (in PreviewInput) versions(p *i18n.Printer) string {
 	var out []string
 	for _, m := range in.Bundles {
 		for _, c := range Components(m) {
@@ -164,7 +175,7 @@ func (in Input) versions(p *i18n.Printer) string {
 }
 
 // uses says whether the cluster runs a component: of several runtimes in a bundle one is chosen.
-func (in Input) uses(c Component) bool {
+func (in PreviewInput) uses(c Component) bool {
 	return c.Runtime == "" || c.Runtime == in.Draft.Get("runtime")
 }
 
@@ -229,7 +240,7 @@ func addonName(file string) string {
 
 // upload is how many bytes are sent, and whether some are: what the plan says, else what the manifests of the bundles
 // say.
-func (in Input) upload(p *i18n.Printer, nodes []node) (text string, some bool) {
+func (in PreviewInput) upload(p *i18n.Printer, nodes []node) (text string, some bool) {
 	bytes, ok := in.bytes(nodes)
 	total := int64(0)
 	type share struct{ least, most int64 }
@@ -283,7 +294,7 @@ func first(roles []bundle.Role) bundle.Role {
 }
 
 // bytes are those that are sent to each of the nodes; false: nobody knows.
-func (in Input) bytes(nodes []node) ([]int64, bool) {
+func (in PreviewInput) bytes(nodes []node) ([]int64, bool) {
 	out := make([]int64, len(nodes))
 	if in.Planned {
 		for i, n := range nodes {
@@ -325,13 +336,13 @@ func sent(m *bundle.Manifest, roles []bundle.Role) int64 {
 }
 
 // packages says whether nodes choose packages from the bundles.
-func (in Input) packages() bool {
+func (in PreviewInput) packages() bool {
 	return slices.ContainsFunc(in.Bundles, func(m *bundle.Manifest) bool { return len(m.Install) > 0 })
 }
 
 // takes is what is known of how long an install takes: what earlier ones on this control host took. A number is an
 // expectation only where one of them had about as many nodes.
-func (in Input) takes(p *i18n.Printer, nodes int) string {
+func (in PreviewInput) takes(p *i18n.Printer, nodes int) string {
 	if len(in.Past) == 0 || nodes == 0 {
 		return p.T("sketch.time.unknown")
 	}
@@ -345,8 +356,8 @@ func (in Input) takes(p *i18n.Printer, nodes int) string {
 		}
 	}
 	minutes := max(1, int(best.Took.Round(time.Minute).Minutes()))
-	kv := []string{"count", strconv.Itoa(best.Nodes), "took", report.Short(best.Took), "cluster", best.Cluster, "when",
-		best.At.Local().Format("2006-01-02"), "minutes", strconv.Itoa(minutes), "nodes", strconv.Itoa(nodes)}
+	kv := []string{"count", itoa(best.Nodes), "took", report.Short(best.Took), "cluster", best.Cluster, "when",
+		best.At.Local().Format("2006-01-02"), "minutes", itoa(minutes), "nodes", itoa(nodes)}
 	if apart(best) <= 2 {
 		return p.T("sketch.time.about", kv...)
 	}

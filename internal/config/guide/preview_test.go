@@ -1,4 +1,4 @@
-package installpreview_test
+package guide_test
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
-	"github.com/eggo-k8s/eggo/internal/ui/installpreview"
 )
 
 const mib = 1 << 20
@@ -44,14 +44,14 @@ func machines(d *config.Draft, stem string, n int, roles ...bundle.Role) {
 	}
 }
 
-func row(s installpreview.Preview, label string) string {
-	if i := slices.IndexFunc(s.Rows, func(r installpreview.Row) bool { return r.Label == label }); i >= 0 {
+func row(s guide.Preview, label string) string {
+	if i := slices.IndexFunc(s.Rows, func(r guide.Row) bool { return r.Label == label }); i >= 0 {
 		return s.Rows[i].Text
 	}
 	return ""
 }
 
-func groups(s installpreview.Preview, p *i18n.Printer) string {
+func groups(s guide.Preview, p *i18n.Printer) string {
 	var out []string
 	for _, g := range s.Groups {
 		out = append(out, g.Title(p, false)+": "+strings.Join(report.Ranges(g.Names), " ")+": "+
@@ -72,7 +72,7 @@ func TestWhatWillStand(t *testing.T) {
 	if c == nil {
 		t.Fatal(problems)
 	}
-	s := installpreview.Of(installpreview.Input{Draft: d, Cluster: c, Bundles: []*bundle.Manifest{manifest("amd64")}},
+	s := guide.PreviewOf(guide.PreviewInput{Draft: d, Cluster: c, Bundles: []*bundle.Manifest{manifest("amd64")}},
 		p)
 	want := "Load balancer: lb-1: nginx :8443\n" +
 		"Control planes (3): master-1 master-2 master-3: kube-apiserver :6443 etcd :2379\n" +
@@ -102,10 +102,10 @@ func TestThePlanIsMoreThanTheManifest(t *testing.T) {
 	machines(&d, "m", 1, bundle.ControlPlane)
 	machines(&d, "e", 3, bundle.Etcd)
 	machines(&d, "w", 2, bundle.Worker)
-	in := installpreview.Input{Draft: d, Bundles: []*bundle.Manifest{manifest("amd64")}, Planned: true,
+	in := guide.PreviewInput{Draft: d, Bundles: []*bundle.Manifest{manifest("amd64")}, Planned: true,
 		Plan: []draft.Planned{{Node: "m-1", Upload: 240 * mib}, {Node: "w-1", Upload: 100 * mib}, {Node: "w-2",
 			Upload: 20 * mib}}}
-	s := installpreview.Of(in, p)
+	s := guide.PreviewOf(in, p)
 	if got := groups(s, p); !strings.Contains(got, "etcd (3): e-1 e-2 e-3: etcd :2379") || s.Stacked ||
 		strings.Contains(got, "6443 etcd") {
 		t.Error(got)
@@ -115,11 +115,11 @@ func TestThePlanIsMoreThanTheManifest(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	in.Plan = nil
-	if s := installpreview.Of(in, p); row(s, "Upload") != "nothing, the nodes have all files" || row(s, "") != "" {
+	if s := guide.PreviewOf(in, p); row(s, "Upload") != "nothing, the nodes have all files" || row(s, "") != "" {
 		t.Error(s.Rows)
 	}
 	in.Planned, in.Bundles = false, []*bundle.Manifest{manifest("arm64")}
-	if got := row(installpreview.Of(in, p), "Upload"); got != "" {
+	if got := row(guide.PreviewOf(in, p), "Upload"); got != "" {
 		t.Errorf("a number without a source: %q", got)
 	}
 }
@@ -138,7 +138,7 @@ func TestTimeIsThatOfAnEarlierInstall(t *testing.T) {
 	} {
 		d := config.Draft{}.Clone()
 		machines(&d, "m", n, bundle.ControlPlane)
-		if got := row(installpreview.Of(installpreview.Input{Draft: d, Past: past}, p), "Expected time"); got != want {
+		if got := row(guide.PreviewOf(guide.PreviewInput{Draft: d, Past: past}, p), "Expected time"); got != want {
 			t.Errorf("%d nodes: %q, want %q", n, got, want)
 		}
 	}
@@ -149,7 +149,7 @@ func TestMachinesThatJoin(t *testing.T) {
 	d := config.Draft{}.Clone()
 	machines(&d, "m", 1, bundle.ControlPlane)
 	machines(&d, "w", 3, bundle.Worker)
-	s := installpreview.Of(installpreview.Input{Draft: d,
+	s := guide.PreviewOf(guide.PreviewInput{Draft: d,
 		Member: func(m config.Machine) bool { return m.Name != "w-3" }},
 		i18n.NewPrinter(i18n.English))
 	if got := s.Groups[1].Title(i18n.NewPrinter(i18n.English), true); got != "Workers (3, 1 new)" || len(s.Rows) != 0 {
