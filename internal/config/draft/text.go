@@ -97,10 +97,10 @@ func Compare(a, b []byte) []Line {
 	return lineDiff(split(a), split(b))
 }
 
-// Diff are the lines that two deploy.yaml do not share, with - for the first and + for the second.
-func Diff(a, b []byte) []string {
+// Changed returns the lines that only one of two texts has, with - for the first and + for the second.
+func Changed(list []Line) []string {
 	var out []string
-	for _, d := range Compare(a, b) {
+	for _, d := range list {
 		if d.Kind != ' ' {
 			out = append(out, string(d.Kind)+" "+event.Clean(d.Text))
 		}

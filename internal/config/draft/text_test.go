@@ -51,16 +51,17 @@ func TestCommentsOfTheOtherLanguageAreNoDifference(t *testing.T) {
 		file := append([]byte(config.Modeline), d.Commented(wrote)...)
 		for _, p := range langs {
 			disk := NormalizeForDiff(file, "deploy.yaml", false, p)
-			if got := Diff(disk, Text(d, false, p)); len(got) > 0 {
+			if got := Changed(Compare(disk, Text(d, false, p))); len(got) > 0 {
 				t.Errorf("%s, reviewed in %s: %q", wrote.Lang(), p.Lang(), got)
 			}
-			got := Diff(disk, Text(changed, false, p))
+			got := Changed(Compare(disk, Text(changed, false, p)))
 			if len(got) != 2 || !strings.HasPrefix(got[0], "- username: ops ") ||
 				!strings.HasPrefix(got[1], "+ username: admin ") {
 				t.Errorf("%s, reviewed in %s: %q", wrote.Lang(), p.Lang(), got)
 			}
 			own := append(bytes.Clone(file), "# ask Anna before you change this\n"...)
-			if got := Diff(NormalizeForDiff(own, "deploy.yaml", false, p), Text(d, false, p)); !slices.Contains(got,
+			disk = NormalizeForDiff(own, "deploy.yaml", false, p)
+			if got := Changed(Compare(disk, Text(d, false, p))); !slices.Contains(got,
 				"- # ask Anna before you change this") {
 				t.Errorf("a comment of the user's is not shown: %q", got)
 			}

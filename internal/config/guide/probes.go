@@ -17,12 +17,14 @@ type Tone int
 
 // The tones.
 const (
-	Idle Tone = iota
+	Neutral Tone = iota
+	Idle
 	Busy
 	Good
 	Warn
 	Bad
 	Current // the step that the user is at
+	Accent  // it stands out, but has no state
 )
 
 // Unprobed returns the machines that are to be probed with the login of the draft, and marks them as being probed.

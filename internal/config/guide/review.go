@@ -1,6 +1,9 @@
 package guide
 
 import (
+	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/output/i18n"
+	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -64,4 +67,67 @@ func (s *Session) Confirm() (title, about event.Msg) {
 	}
 	return event.M("wizard.run.title", "cluster", cluster),
 		event.M("wizard.run.about", "count", itoa(len(s.Draft.Machines)), "file", s.Target())
+}
+
+// SinglePoint warns about a new cluster whose endpoint is one of several control planes, also before preflight does.
+func (s *Session) SinglePoint(p *i18n.Printer) (Remark, bool) {
+	if s.Cluster == nil || s.Joins() {
+		return Remark{}, false
+	}
+	n, ok := s.Cluster.SinglePoint()
+	if !ok {
+		return Remark{}, false
+	}
+	text, next := p.Fault(event.NewFault(event.ClassUsage, "config.endpoint-single", nil,
+		s.Cluster.SinglePointArgs(n)...))
+	return Remark{event.Warning, text, next}, true
+}
+
+// Text returns deploy.yaml as it will be.
+func (s *Session) Text(p *i18n.Printer) []byte { return draft.Text(s.Draft, s.Joins(), p) }
+
+// OnDisk returns the file that is there as Text would write it; nil stays nil.
+func (s *Session) OnDisk(data []byte, p *i18n.Printer) []byte {
+	return draft.NormalizeForDiff(data, s.Target(), s.Joins(), p)
+}
+
+// Diff returns the lines of the file on disk and of the new one, or a sentence if there are none to compare.
+func (s *Session) Diff(p *i18n.Printer, disk, text []byte) (sentence string, tone Tone, lines []draft.Line) {
+	switch {
+	case disk == nil:
+		return p.T("wizard.diff.new", "file", s.Target()), Neutral, nil
+	case string(disk) == string(text):
+		return p.T("wizard.diff.same"), Good, nil
+	}
+	return "", Neutral, draft.Compare(disk, text)
+}
+
+// PlanRow is what would be done on one node, in words.
+type PlanRow struct {
+	Name, Address, Count, Upload string
+	Changes                      []string
+}
+
+// PlanRows returns a plan in words.
+func PlanRows(p *i18n.Printer, list []draft.Planned) []PlanRow {
+	var out []PlanRow
+	for _, n := range list {
+		row := PlanRow{Name: event.Clean(n.Node), Address: n.Address,
+			Count: p.T("wizard.plan.count", "count", itoa(len(n.Changes)))}
+		if row.Name == "" {
+			row.Name = p.T("report.jump-host")
+		}
+		if n.Upload > 0 {
+			row.Upload = p.T("wizard.plan.upload", "size", report.Size(n.Upload))
+		}
+		for _, c := range n.Changes {
+			text := p.Msg(report.Sized(c.Desc))
+			if !c.Exact {
+				text = p.T("plan.inexact", "step", text)
+			}
+			row.Changes = append(row.Changes, event.Clean(text))
+		}
+		out = append(out, row)
+	}
+	return out
 }

@@ -265,7 +265,7 @@ func (w *wizard) review(ctx context.Context) error {
 		case "wizard.key.to-preflight":
 			return toStep(guide.PreflightStep)
 		case "plain.show":
-			w.print(strings.TrimRight(draft.Masked(w.text()), "\n"))
+			w.print(strings.TrimRight(draft.Masked(w.g.Text(w.p)), "\n"))
 		case "plain.diff":
 			w.diff(file)
 		case "plain.plan":
@@ -315,6 +315,9 @@ func (w *wizard) choicesNow() []string {
 			w.complain(event.Error, w.t("wizard.run.failed", "count", strconv.Itoa(errors)), "")
 		}
 	}
+	if x, is := w.g.SinglePoint(w.p); is {
+		w.complain(x.Severity, x.Text, x.Next)
+	}
 	if len(words) == 0 { // nothing joins yet
 		words = []string{string(guide.Join)}
 	}
@@ -356,22 +359,17 @@ func (w *wizard) put(file string) error {
 	return w.svc.Forget()
 }
 
-// text is the file as it will be.
-func (w *wizard) text() []byte { return draft.Text(w.g.Draft, w.g.Joins(), w.p) }
-
 func (w *wizard) diff(file string) {
-	was, err := w.svc.Read(file)
-	was = draft.NormalizeForDiff(was, file, w.g.Joins(), w.p)
-	switch {
-	case err != nil:
+	disk, err := w.svc.Read(file)
+	if err != nil {
 		w.fault(err)
-	case was == nil:
-		w.say("wizard.diff.new", "file", file)
-	case string(was) == string(w.text()):
-		w.say("wizard.diff.same")
-	default:
-		w.print(draft.Diff(was, w.text())...)
+		return
 	}
+	sentence, _, lines := w.g.Diff(w.p, w.g.OnDisk(disk, w.p), w.g.Text(w.p))
+	if sentence != "" {
+		w.print(sentence)
+	}
+	w.print(draft.Changed(lines)...)
 }
 
 // planned tells what would be done, machine by machine.
@@ -385,22 +383,16 @@ func (w *wizard) planned(ctx context.Context, file string) {
 	if len(list) == 0 {
 		w.say("wizard.plan.nothing")
 	}
-	for _, n := range list {
-		line := cmp.Or(event.Clean(n.Node), w.t("report.jump-host"))
-		if n.Address != "" {
-			line += "  " + n.Address
-		}
-		line += "  " + w.t("wizard.plan.count", "count", strconv.Itoa(len(n.Changes)))
-		if n.Upload > 0 {
-			line += "  " + w.t("wizard.plan.upload", "size", report.Size(n.Upload))
+	for _, n := range guide.PlanRows(w.p, list) {
+		line := n.Name
+		for _, x := range []string{n.Address, n.Count, n.Upload} {
+			if x != "" {
+				line += "  " + x
+			}
 		}
 		w.print(line)
-		for _, c := range n.Changes {
-			text := w.p.Msg(report.Sized(c.Desc))
-			if !c.Exact {
-				text = w.t("plan.inexact", "step", text)
-			}
-			w.print("  " + event.Clean(text))
+		for _, text := range n.Changes {
+			w.print("  " + text)
 		}
 	}
 }

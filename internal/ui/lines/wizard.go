@@ -211,9 +211,24 @@ func (w *wizard) ask(ctx context.Context, prompt string) (string, error) {
 			return "", errLeft
 		case "?":
 			w.say("plain.how")
+			w.help()
 			continue
 		}
 		return text, nil
+	}
+}
+
+// help prints what helps at the step.
+func (w *wizard) help() {
+	for _, topic := range w.g.Advice(w.p, w.g.Now()) {
+		w.print(topic.Title)
+		for _, x := range topic.Tips {
+			line := "  " + x.Label
+			if x.Label != "" && x.Text != "" {
+				line += ": "
+			}
+			w.print(line + x.Text)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -24,29 +25,7 @@ const (
 // adviser is a step that knows what helps at it.
 type adviser interface {
 	// advice are the topics, the most important first; wide is what the step itself needs to have some at its right.
-	advice(e *frame.Env) (list []topic, wide int)
-}
-
-// topic is a title with what belongs to it.
-type topic struct {
-	title string
-	tips  []tip
-}
-
-// tip is a line, or several: what it is about, and what is said of it.
-type tip struct {
-	label, text string
-	ink         widget.Ink // of the label
-	on          bool       // it is what was chosen
-}
-
-// plainTips makes tips of sentences: PREFIX.KEY is the label, PREFIX.KEY.is the text.
-func plainTips(e *frame.Env, prefix string, keys ...string) []tip {
-	var out []tip
-	for _, k := range keys {
-		out = append(out, tip{label: e.P.T(prefix + "." + k), text: e.P.T(prefix + "." + k + ".is")})
-	}
-	return out
+	advice(e *frame.Env) (list []guide.Topic, wide int)
 }
 
 // withAside draws a step with what helps at it.
@@ -107,10 +86,10 @@ func beside(e *frame.Env, left, right []string, w, h int) []string {
 }
 
 // topicLines are as many of the topics as fit, each whole.
-func topicLines(e *frame.Env, list []topic, w, h int) []string {
+func topicLines(e *frame.Env, list []guide.Topic, w, h int) []string {
 	var out []string
 	for _, x := range list {
-		lines := x.lines(e, w)
+		lines := topicBlock(e, x, w)
 		if len(out) > 0 {
 			lines = append([]string{""}, lines...)
 		}
@@ -121,24 +100,25 @@ func topicLines(e *frame.Env, list []topic, w, h int) []string {
 	return out
 }
 
-// lines of a topic: its title in a rule, then what it says, labels in a column of their own.
-func (x topic) lines(e *frame.Env, w int) []string {
+// topicBlock are the lines of a topic: its title in a rule, then what it says, labels in a column of their own.
+func topicBlock(e *frame.Env, x guide.Topic, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
-	title := widget.Cut(x.title, w-6, g.Cut)
+	title := widget.Cut(x.Title, w-6, g.Cut)
 	head := new(widget.Line).Add(t.Border, strings.Repeat(g.Rule, 2)).Space(1).Add(t.Title, title).Space(1)
 	head.Add(t.Border, strings.Repeat(g.Rule, max(0, w-head.Width())))
 	out := []string{head.String()}
 	wide := 0
-	for _, y := range x.tips {
-		wide = max(wide, widget.Width(y.label))
+	for _, y := range x.Tips {
+		wide = max(wide, widget.Width(tipLabel(e, y)))
 	}
 	wide = min(wide, w/3)
-	for _, y := range x.tips {
-		mark, style := "  ", y.ink
-		if y.on {
+	for _, y := range x.Tips {
+		mark := "  "
+		_, style := tone(e, y.Tone)
+		if y.On {
 			mark, style = t.Chosen.Render(g.Bullet)+" ", t.Strong
 		}
-		text := wrapped(y.text, max(1, w-wide-4))
+		text := wrapped(y.Text, max(1, w-wide-4))
 		if len(text) == 0 {
 			text = []string{""}
 		}
@@ -147,12 +127,20 @@ func (x topic) lines(e *frame.Env, w int) []string {
 			if i > 0 {
 				mark = "  "
 			} else {
-				label = widget.Cut(y.label, wide, g.Cut)
+				label = widget.Cut(tipLabel(e, y), wide, g.Cut)
 			}
 			out = append(out, mark+new(widget.Line).Add(style, label).To(wide+2).Add(t.Dim, l).String())
 		}
 	}
 	return out
+}
+
+// tipLabel is the label of a tip, with the sign of its state.
+func tipLabel(e *frame.Env, x guide.Tip) string {
+	if glyph, _ := tone(e, x.Tone); glyph != "" {
+		return glyph + " " + x.Label
+	}
+	return x.Label
 }
 
 // Explain implements frame.Explainer: what has no room beside the step.
@@ -164,7 +152,7 @@ func (p *Page) Explain(e *frame.Env, w int) []string {
 	var out []string
 	list, _ := a.advice(e)
 	for _, x := range list {
-		out = append(append(out, ""), x.lines(e, w)...)
+		out = append(append(out, ""), topicBlock(e, x, w)...)
 	}
 	return out
 }

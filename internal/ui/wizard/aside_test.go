@@ -3,14 +3,11 @@ package wizard
 import (
 	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
-	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
 // helps are words of what helps at each step.
@@ -25,28 +22,6 @@ func helps() map[string][]string {
 		"bundle":   {"Contents of eggo-debian-bookworm-amd64.tar.gz", "CoreDNS", "v1.12.1", "3 (27.0 MiB)"},
 		"preflight": {"What is checked", "swap", "What was found", "Debian GNU/Linux 12 (bookworm) amd64 (3)",
 			"same as on this host"},
-	}
-}
-
-// The clocks of several machines are described by the largest difference.
-func TestSkews(t *testing.T) {
-	e := &frame.Env{P: i18n.NewPrinter(i18n.English)}
-	for _, c := range []struct {
-		list []time.Duration
-		want string
-	}{
-		{[]time.Duration{0, 20 * time.Millisecond}, "same as on this host"},
-		{[]time.Duration{0, 100 * time.Millisecond}, "up to 100ms off this host"},
-		{[]time.Duration{-2 * time.Second, time.Second}, "up to 2s off this host"},
-		{[]time.Duration{time.Second, time.Second}, "1s off this host"},
-	} {
-		var list []*draft.Probe
-		for _, d := range c.list {
-			list = append(list, &draft.Probe{Skew: d})
-		}
-		if got := skews(e, list); got != c.want {
-			t.Errorf("%v: %q, not %q", c.list, got, c.want)
-		}
 	}
 }
 

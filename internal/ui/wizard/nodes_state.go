@@ -20,8 +20,12 @@ func tone(e *frame.Env, x guide.Tone) (string, widget.Ink) {
 		return g.Running, t.Busy
 	case guide.Current:
 		return g.Running, t.Chosen
+	case guide.Idle:
+		return g.Waiting, t.Idle
+	case guide.Accent:
+		return "", t.Accent
 	}
-	return g.Waiting, t.Idle
+	return "", ""
 }
 
 // summary counts.
@@ -30,9 +34,10 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 	d := n.p.g.Draft
 	line := new(widget.Line).Add(t.Strong, e.P.T("wizard.nodes.count", "count", itoa(len(d.Machines))))
 	roles := new(widget.Line)
-	for i, r := range guide.Roles() {
+	for _, r := range guide.Roles() {
 		if k := len(d.With(r)); k > 0 {
-			roles.Space(3).Add(t.Accent, string("MWEL"[i])+" "+itoa(k)).Space(1).Add(t.Dim, e.P.T("ui.role."+string(r)))
+			roles.Space(3).Add(t.Accent, guide.RoleLetter(r)+" "+itoa(k)).Space(1).Add(t.Dim,
+				e.P.T("ui.role."+string(r)))
 		}
 	}
 	states := new(widget.Line)

@@ -185,7 +185,7 @@ func (n *nodes) row(e *frame.Env, i int, c columns, w int) string {
 				l.Space(1)
 			}
 			if m.Has(r) {
-				l.Add(t.Accent, string("MWEL"[k]))
+				l.Add(t.Accent, guide.RoleLetter(r))
 			} else {
 				l.Add(t.Faint, ".")
 			}

@@ -10,7 +10,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -304,7 +303,10 @@ func (r *review) render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		out = append(out, complaint(e, event.Error, e.P.T("wizard.preflight.invalid", "count", itoa(n)), "", w)...)
 	}
 	if !r.p.g.Problems.HasErrors() && r.written == "" {
-		out = append(append(out, r.verdict(e, w, h)...), r.singlePoint(e, w)...)
+		out = append(out, r.verdict(e, w, h)...)
+		if x, is := r.p.g.SinglePoint(e.P); is {
+			out = append(out, complaint(e, x.Severity, x.Text, x.Next, w)...)
+		}
 	}
 	if r.written != "" {
 		out = append(out, t.Good.Render(g.OK+" "+widget.Cut(e.P.T("wizard.written", "file", r.written), w-2, g.Cut)))
@@ -351,20 +353,6 @@ func (r *review) verdict(e *frame.Env, w, h int) []string {
 		return append(out, complaint(e, event.Warning, e.P.Msg(m), "", w)...)
 	}
 	return nil
-}
-
-// singlePoint warns about a new cluster whose endpoint is one of several control planes, also before preflight does.
-func (r *review) singlePoint(e *frame.Env, w int) []string {
-	c := r.p.g.Cluster
-	if c == nil || r.p.g.Joins() {
-		return nil
-	}
-	n, ok := c.SinglePoint()
-	if !ok {
-		return nil
-	}
-	text, next := e.P.Fault(event.NewFault(event.ClassUsage, "config.endpoint-single", nil, c.SinglePointArgs(n)...))
-	return complaint(e, event.Warning, text, next, w)
 }
 
 // lines are how many lines the view has, and each of them: those that are not on the screen are not drawn.
@@ -419,27 +407,18 @@ func (r *review) planLines(e *frame.Env, w int) []string {
 		return []string{t.Good.Render(g.OK + " " + e.P.T("wizard.plan.nothing"))}
 	}
 	out := r.signedLines(e, w)
-	for _, n := range r.plan {
-		name := n.Node
-		if name == "" {
-			name = e.P.T("report.jump-host")
-		}
-		l := new(widget.Line).Add(t.Strong, event.Clean(name))
+	for _, n := range guide.PlanRows(e.P, r.plan) {
+		l := new(widget.Line).Add(t.Strong, n.Name)
 		if n.Address != "" {
 			l.Space(2).Add(t.Dim, n.Address)
 		}
-		l.Space(2).Add(t.Accent, e.P.T("wizard.plan.count", "count", itoa(len(n.Changes))))
-		if n.Upload > 0 {
-			l.Space(2).Add(t.Dim, e.P.T("wizard.plan.upload", "size", report.Size(n.Upload)))
+		l.Space(2).Add(t.Accent, n.Count)
+		if n.Upload != "" {
+			l.Space(2).Add(t.Dim, n.Upload)
 		}
 		out = append(out, l.String())
-		for _, c := range n.Changes {
-			text := e.P.Msg(report.Sized(c.Desc))
-			if !c.Exact {
-				text = e.P.T("plan.inexact", "step", text)
-			}
-			out = append(out, "  "+t.Faint.Render(g.Bullet)+" "+
-				t.Text.Render(widget.Cut(event.Clean(text), w-4, g.Cut)))
+		for _, text := range n.Changes {
+			out = append(out, "  "+t.Faint.Render(g.Bullet)+" "+t.Text.Render(widget.Cut(text, w-4, g.Cut)))
 		}
 		out = append(out, "")
 	}

@@ -12,7 +12,7 @@ import (
 // text is the file as it will be. It is written again when the draft or the language is another.
 func (r *review) text(p *i18n.Printer) []byte {
 	if r.file == nil || r.fileIn != p.Lang() || !r.fileOf.Equal(r.p.g.Draft) {
-		r.fileOf, r.fileIn, r.file = r.p.g.Draft.Clone(), p.Lang(), draft.Text(r.p.g.Draft, r.p.g.Joins(), p)
+		r.fileOf, r.fileIn, r.file = r.p.g.Draft.Clone(), p.Lang(), r.p.g.Text(p)
 		r.shown = strings.Split(strings.TrimRight(draft.Masked(r.file), "\n"), "\n")
 	}
 	return r.file
