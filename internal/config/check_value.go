@@ -14,45 +14,17 @@ import (
 // other keys is found by Draft.Check.
 func CheckValue(key, value string) (Problem, bool) {
 	t := theTable()
-	s, known := SettingOf(key)
-	if value == "" || !known {
-		return Problem{}, false
-	}
-	node, bad := s.node(value)
-	if bad != nil {
-		return *bad, true
-	}
-	if node == nil {
+	if _, known := SettingOf(key); value == "" || !known {
 		return Problem{}, false
 	}
 	l := t.newLoader("")
-	if l.shape(node, 0); len(l.problems) == 0 {
-		var spec Spec
-		k, to := t.at(reflect.ValueOf(&spec).Elem(), key)
-		v := valueAt(key, key, nil, node)
-		l.given[key] = v.pos
-		l.decode(v, k, to)
+	var spec Spec
+	if l.set(&spec, key, value); len(l.problems) == 0 {
 		l.values(spec)
 		l.checkPorts()
 	}
 	l.proposeNetworks()
-	return l.first(key)
-}
-
-// at returns the row of a key of settings, and its field.
-func (t *table) at(of reflect.Value, key string) (k Key, field reflect.Value) {
-	field = of
-	for end := 0; end < len(key); {
-		end++
-		if next := strings.IndexByte(key[end:], '.'); next >= 0 {
-			end += next
-		} else {
-			end = len(key)
-		}
-		k = t.byPath[key[:end]]
-		field = t.field(field, k)
-	}
-	return k, field
+	return l.first()
 }
 
 // CheckMachine returns what is wrong with one field (name, ip, port, arch) of a machine by itself.
@@ -67,17 +39,13 @@ func CheckMachine(field, value string) (Problem, bool) {
 	key := below(path, field)
 	l.decode(valueAt(key, key, nil, textNode(value)), k, t.field(reflect.ValueOf(&m).Elem(), k))
 	l.host(path, "<machine>", m, bundle.Worker)
-	return l.first(key)
+	return l.first()
 }
 
-// first returns the first error of what was read, as that of a key: the shape of a value has no key by itself.
-func (l *loader) first(key string) (Problem, bool) {
+// first returns the first error of what was read.
+func (l *loader) first() (Problem, bool) {
 	for _, p := range l.problems.Sorted() {
 		if p.Severity == event.Error {
-			if p.Key == "" {
-				p.Key = key
-				p.Args["key"] = key
-			}
 			return p, true
 		}
 	}
@@ -105,7 +73,8 @@ func (s Setting) node(value string) (*yaml.Node, *Problem) {
 
 // block returns the value of a key that is typed as YAML; nil if it says nothing.
 func (s Setting) block(value string) (*yaml.Node, *Problem) {
-	root, second, err := decodeYAML([]byte(value))
+	data, _, _ := slashComments([]byte(value))
+	root, second, err := decodeYAML(data)
 	if err != nil && s.Key == "eggo.bastion" && !strings.ContainsAny(value, "\n[{") {
 		// It was typed as for ssh -J: the rule of bastions has better words for it than the parser.
 		return textNode(value), nil

@@ -16,7 +16,7 @@ func TestCheckValue_UsesTheRuleOfTheKey(t *testing.T) {
 		{"registry-mirrors", "https://ok.example, nonsense url", "config.mirror", "registry-mirrors[1]"},
 		{"addons", "a.yaml, ../b.yaml", "config.addon-file", "addons[1].filename"},
 		{"open-ports", "node: [{port: 10250}]", "config.port-own", "open-ports.node[0]"},
-		{"pacakges", "etcd: [{name: etcd, type: binary}]", "config.dst-missing", "pacakges.etcd[0]"},
+		{"pacakges", "etcd: [{name: etcd, type: binary}]", "config.dst-missing", "packages.etcd[0]"},
 		{"eggo.bastion", "ops@", "config.bastion", "eggo.bastion"},
 		{"eggo.bastion", "[{port: 22}]", "config.missing", "eggo.bastion[0]"},
 		{"eggo.nodes", "a: &x {labels: {b: c}}", "config.alias", "eggo.nodes"},
@@ -50,7 +50,7 @@ func TestCheckMachine_ChecksOneField(t *testing.T) {
 	}
 }
 
-// BenchmarkCheckValue compares the check of one value with that of the file that it is written to.
+// BenchmarkCheckValue compares the check of one value with that of a file that has it, and with that of a draft.
 func BenchmarkCheckValue(b *testing.B) {
 	b.Run("value", func(b *testing.B) {
 		for b.Loop() {
@@ -59,10 +59,18 @@ func BenchmarkCheckValue(b *testing.B) {
 			}
 		}
 	})
+	d := Draft{Machines: []Machine{{Name: "a", IP: "192.0.2.1",
+		Roles: []bundle.Role{bundle.ControlPlane, bundle.Worker}}}}
+	d.Set("service.cidr", "10.96.0.0/16")
+	d.Set(BundleKey("amd64"), "/x.tar.gz")
 	b.Run("file", func(b *testing.B) {
-		d := Draft{Machines: []Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
-		d.Set("service.cidr", "10.96.0.0/16")
-		d.Set(BundleKey("amd64"), "/x.tar.gz")
+		for b.Loop() {
+			if c, problems := Load(d.YAML(), ""); c == nil {
+				b.Fatal(problems)
+			}
+		}
+	})
+	b.Run("draft", func(b *testing.B) {
 		for b.Loop() {
 			if c, problems := d.Check(""); c == nil {
 				b.Fatal(problems)

@@ -20,8 +20,8 @@ type Machine struct {
 // Has says whether the machine has the role.
 func (m Machine) Has(r bundle.Role) bool { return slices.Contains(m.Roles, r) }
 
-// Draft is a deploy.yaml that is being made: what was typed so far, valid or not. What it means and whether it is right
-// say the same rules as for a file: Check writes it down and loads it.
+// Draft is a deploy.yaml that is being made: what was typed so far, valid or not. What can be read of it is a Spec,
+// which is checked by the same rules as a file.
 type Draft struct {
 	Machines []Machine `json:"machines"`
 	BindPort string    `json:"bind-port,omitempty"` // of the load balancer; "" is 8443
@@ -104,37 +104,39 @@ func (d Draft) With(r bundle.Role) []int {
 
 func machineKey(i int) string { return itemKey("machines", i) }
 
-var entryKey = regexp.MustCompile(`\A((?:masters|nodes|etcds)\[[0-9]+\]|loadbalance)(.*)\z`)
+// entryKey is the key of an entry of a list of machines.
+var entryKey = regexp.MustCompile(`\A(?:(masters|nodes|etcds)\[([0-9]+)\]|(loadbalance))(.*)\z`)
 
-// Check loads what the draft makes, with its passwords, whether they are to be kept or not. The keys of the problems
-// are those of the draft: the setting's, or machines[2].ip. The cluster is nil when one of them is an error.
-func (d Draft) Check(file string) (*Cluster, Problems) {
-	d.KeepSecrets = true
-	w := d.write(nil)
-	c, problems := Load(w.b.Bytes(), file)
-	for i := range problems {
-		p := &problems[i]
-		if m := entryKey.FindStringSubmatch(p.Key); m != nil {
-			if at, ok := w.places[m[1]]; ok {
-				p.Key = machineKey(at) + m[2]
-			}
+// Spec returns what the draft says, with its passwords, whether they are to be kept or not. The problems are what of it
+// cannot be read.
+func (d Draft) Spec() (s Spec, problems Problems) {
+	for _, x := range secretSources() { // what would be asked for and was typed is known
+		if d.Value(x.secret) != "" && d.Value(x.from) == "prompt" {
+			d = d.Clone()
+			d.Set(x.from, "")
 		}
 	}
-	if len(w.broken) > 0 {
-		w.broken.provoked()
-		c, problems = nil, append(w.broken, slices.DeleteFunc(problems, w.told)...)
+	for _, one := range Settings() {
+		if v := d.Value(one.Key); v != "" {
+			problems = append(problems, s.Set(one.Key, v)...)
+		}
 	}
-	return c, problems
+	return s, append(problems, s.SetMachines(d.Machines, d.BindPort)...)
 }
 
-// told says whether a problem is one that two machines with the same address have for that.
-func (w *writer) told(p Problem) bool {
-	if p.Code != "config.host-twice" && p.Code != "config.host-differs" {
-		return false
+// Check checks what the draft says. The keys of the problems are those of the draft: the setting's, or machines[2].ip.
+// The cluster is nil when one of them is an error.
+func (d Draft) Check(file string) (*Cluster, Problems) {
+	s, broken := d.Spec()
+	c, problems := s.Cluster(file)
+	problems = problems.OfMachines(d.Machines)
+	if len(broken) == 0 {
+		return c, problems
 	}
-	return slices.ContainsFunc(w.broken, func(b Problem) bool {
-		return b.Code == "config.shared-address" && (p.Args["ip"] == b.Args["ip"] || p.Args["value"] == b.Args["ip"])
-	})
+	for i := range broken {
+		broken[i].File = file
+	}
+	return nil, broken.With(problems)
 }
 
 // Cluster is Check with the paths of the jump host made absolute, as LoadFile does; file is where the draft is to be

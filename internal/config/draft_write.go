@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,17 +10,14 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// writer writes a draft down. places are the machines by the paths of their entries.
+// writer writes a draft down.
 type writer struct {
 	lines
-	d      Draft
-	open   []string // maps that are open, by their path
-	unset  []Key    // that template has in comments, until it is known whether the map above them is written
-	places map[string]int
-	broken Problems
+	d     Draft
+	open  []string // maps that are open, by their path
+	unset []Key    // that template has in comments, until it is known whether the map above them is written
 }
 
 // YAML is the deploy.yaml that the draft makes: passwords only if they are to be kept, else the word that they are
@@ -34,29 +30,28 @@ func (d Draft) Commented(p *i18n.Printer) []byte { return d.write(p).b.Bytes() }
 
 func (d Draft) write(p *i18n.Printer) *writer {
 	d = d.Clone()
-	sources := map[string]string{"password": "eggo.password-from", "eggo.sudo-password": "eggo.sudo-password-from"}
-	for secret, from := range sources { // what would be asked for and was typed is known
-		if d.Values[secret] != "" && d.Values[from] == "prompt" {
-			delete(d.Values, from)
+	for _, x := range secretSources() {
+		switch {
+		case d.Value(x.secret) == "":
+		case d.Value(x.from) == "prompt": // what would be asked for and was typed is known
+			d.Set(x.from, "")
+			fallthrough
+		case d.Value(x.from) == "":
+			if !d.KeepSecrets {
+				d.Set(x.from, "prompt")
+			}
 		}
 	}
 	if !d.KeepSecrets {
-		asks := map[string]string{}
-		for secret, from := range sources {
-			if d.Values[secret] != "" && d.Values[from] == "" {
-				asks[from] = "prompt"
-			}
-		}
 		d = d.WithoutSecrets()
-		maps.Copy(d.Values, asks)
 	}
-	w := &writer{lines: lines{p: p}, d: d, places: map[string]int{}}
+	w := &writer{lines: lines{p: p}, d: d}
 	w.head("head")
 	for _, s := range Settings() {
 		if s.Key == "external-ca" {
 			w.machines()
 		}
-		if v := d.Values[s.Key]; v != "" || s.Key == "cluster-id" {
+		if v := d.Value(s.Key); v != "" || s.Key == "cluster-id" {
 			w.setting(s, d.Get(s.Key))
 		} else if p != nil {
 			w.leave(s.Key)
@@ -176,13 +171,9 @@ func (w *writer) setting(s Setting, value string) {
 	}
 }
 
-// block writes YAML below its key. What is no YAML is a problem and not written, so that the rest of the draft can be
-// judged.
+// block writes YAML below its key. What is no YAML is not written: Draft.Check reports it.
 func (w *writer) block(s Setting, value string) {
-	node, bad := s.block(value)
-	if bad != nil {
-		w.broken = append(w.broken, *bad)
-	}
+	node, _ := s.block(value)
 	if node == nil {
 		return
 	}
@@ -211,33 +202,11 @@ func (w *writer) machines() {
 	if len(etcds) > 0 && !slices.Equal(etcds, masters) {
 		w.list("etcds", etcds)
 	}
-	for i, at := range w.d.With(bundle.LoadBalancer) {
-		if i > 0 { // there is one; a second shows as a problem of its machine
-			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(at), Code: "config.loadbalance-many",
-				Severity: event.Error, Args: map[string]string{"key": "loadbalance"}})
-			continue
-		}
-		w.places["loadbalance"] = at
+	if at := w.d.With(bundle.LoadBalancer); len(at) > 0 { // there is one
 		w.line("loadbalance:", w.words("loadbalance"))
-		w.machine(w.d.Machines[at], "  ", "  ", false)
+		w.machine(w.d.Machines[at[0]], "  ", "  ", false)
 		if w.d.BindPort != "" {
 			w.line("  bind-port: "+Setting{}.written(w.d.BindPort), w.words("balancer.bind-port"))
-		}
-	}
-	at := map[string]int{}
-	for i, m := range w.d.Machines {
-		if first, is := at[m.IP]; is && m.IP != "" {
-			// what the loader would say of the lists that they stand in depends on their roles
-			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i) + ".ip",
-				Code: "config.shared-address", Severity: event.Error,
-				Args: map[string]string{"key": machineKey(i) + ".ip", "ip": m.IP, "name": m.Name,
-					"other": w.d.Machines[first].Name}})
-		} else {
-			at[m.IP] = i
-		}
-		if len(m.Roles) == 0 {
-			w.broken = append(w.broken, Problem{Line: 1, Col: 1, Key: machineKey(i), Code: "config.no-role",
-				Severity: event.Error, Args: map[string]string{"key": machineKey(i), "name": m.Name}})
 		}
 	}
 }
@@ -248,7 +217,6 @@ func (w *writer) list(key string, at []int) {
 	}
 	w.line(key+":", w.words(key))
 	for n, i := range at {
-		w.places[itemKey(key, n)] = i
 		w.machine(w.d.Machines[i], "- ", "  ", n == 0 && key == "masters")
 	}
 }
@@ -264,4 +232,11 @@ func (w *writer) machine(m Machine, first, indent string, explained bool) {
 		w.line(first+kv[0]+": "+Setting{}.written(kv[1]), words)
 		first = indent
 	}
+}
+
+// secretSource is a secret, and the key that says where it comes from instead.
+type secretSource struct{ secret, from string }
+
+func secretSources() []secretSource {
+	return []secretSource{{"password", "eggo.password-from"}, {"eggo.sudo-password", "eggo.sudo-password-from"}}
 }

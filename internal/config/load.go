@@ -64,13 +64,19 @@ func (l *loader) sorted() Problems {
 
 // newLoader returns a loader that has read nothing.
 func (t *table) newLoader(filename string) *loader {
-	return &loader{
+	l := &loader{
 		table: t, file: filename, source: newSource(), asked: map[string]listed{},
 		c: &Cluster{
 			OpenPorts: map[bundle.Role][]Port{}, Packages: map[bundle.Role][]Package{}, PluginArgs: map[string]string{},
 			Source: PackageSource{Bundles: map[string]string{}},
 		},
 	}
+	for _, k := range t.below[""] {
+		if k.Written != "" { // unless the file has another spelling
+			l.names[k.Path] = k.Written
+		}
+	}
+	return l
 }
 
 // defaultEndpoints are the sockets of the runtimes.

@@ -30,7 +30,7 @@ func (l *loader) list(path string, of reflect.Value) {
 	case of.IsZero():
 		return
 	case path != "":
-		l.given[path] = position{}
+		l.given[path] = position{1, 1}
 	}
 	switch of.Kind() {
 	case reflect.Struct:
@@ -40,13 +40,13 @@ func (l *loader) list(path string, of reflect.Value) {
 	case reflect.Slice:
 		for i := range of.Len() {
 			at := itemKey(path, i)
-			l.given[at] = position{}
+			l.given[at] = position{1, 1}
 			l.list(at, of.Index(i))
 		}
 	case reflect.Map:
 		for _, name := range of.MapKeys() {
 			at := below(path, event.Clean(clip(name.String())))
-			l.given[at] = position{}
+			l.given[at] = position{1, 1}
 			l.list(at, of.MapIndex(name))
 		}
 	}

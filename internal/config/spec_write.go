@@ -6,59 +6,86 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // YAML returns the Spec as a deploy.yaml, with its passwords, in the order of the manual.
 func (s Spec) YAML() []byte {
-	root := theTable().node(Key{}, reflect.ValueOf(s))
-	if len(root.Content) == 0 {
+	w := specWriter{table: theTable()}
+	w.fields(Key{}, reflect.ValueOf(s), "", "")
+	if w.b.Len() == 0 {
 		return []byte("{}\n")
 	}
-	var b bytes.Buffer
-	e := yaml.NewEncoder(&b)
-	e.SetIndent(2)
-	if e.Encode(root) != nil || e.Close() != nil {
-		return nil // not possible: texts, lists and maps always encode
-	}
-	return b.Bytes()
+	return w.b.Bytes()
 }
 
-// node returns the value of a key as it is written.
-func (t *table) node(k Key, of reflect.Value) *yaml.Node {
+type specWriter struct {
+	b     bytes.Buffer
+	table *table
+}
+
+// fields writes what is said in a struct. first is what stands before the first of its lines.
+func (w *specWriter) fields(k Key, of reflect.Value, first, indent string) {
+	for _, one := range w.table.below[k.shape()] {
+		if field := w.table.field(of, one); !field.IsZero() {
+			w.b.WriteString(first + one.written() + ":")
+			w.value(one, field, indent)
+			first = indent
+		}
+	}
+}
+
+// value writes what stands behind a key that is indented.
+func (w *specWriter) value(k Key, of reflect.Value, indent string) {
 	switch of.Kind() {
 	case reflect.Struct:
-		out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-		for _, one := range t.below[k.shape()] {
-			if field := t.field(of, one); !field.IsZero() {
-				out.Content = append(out.Content, textNode(one.written()), t.node(one, field))
-			}
-		}
-		return out
+		w.b.WriteString("\n")
+		w.fields(k, of, indent+"  ", indent+"  ")
 	case reflect.Slice:
-		out := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-		for i := range of.Len() {
-			out.Content = append(out.Content, t.node(k, of.Index(i)))
-		}
-		return out
+		w.items(k, of, indent)
 	case reflect.Map:
-		out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-		names := of.MapKeys()
-		slices.SortFunc(names, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-		for _, name := range names {
-			out.Content = append(out.Content, textNode(name.String()), t.node(k, of.MapIndex(name)))
-		}
-		return out
+		w.named(k, of, indent+"  ")
 	case reflect.Int:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(int(of.Int()))}
+		w.b.WriteString(" " + strconv.Itoa(int(of.Int())) + "\n")
 	case reflect.Bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(of.Bool())}
+		w.b.WriteString(" true\n")
 	default:
-		n := textNode(of.String())
-		if k.Kind == Secret {
-			n.Style = yaml.DoubleQuotedStyle
+		w.b.WriteString(" " + Setting{Kind: k.Kind}.written(of.String()) + "\n")
+	}
+}
+
+func (w *specWriter) items(k Key, of reflect.Value, indent string) {
+	if of.Len() == 0 {
+		w.b.WriteString(" []\n")
+		return
+	}
+	w.b.WriteString("\n")
+	for i := range of.Len() {
+		switch one := of.Index(i); {
+		case one.IsZero() && one.Kind() == reflect.Struct:
+			w.b.WriteString(indent + "- {}\n")
+		case one.Kind() == reflect.Struct:
+			w.fields(k, one, indent+"- ", indent+"  ")
+		default:
+			w.b.WriteString(indent + "- " + Setting{}.written(one.String()) + "\n")
 		}
-		return n
+	}
+}
+
+// named writes a map with any names, sorted.
+func (w *specWriter) named(k Key, of reflect.Value, indent string) {
+	if of.Len() == 0 {
+		w.b.WriteString(" {}\n")
+		return
+	}
+	w.b.WriteString("\n")
+	names := of.MapKeys()
+	slices.SortFunc(names, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	for _, name := range names {
+		w.b.WriteString(indent + quote(name.String()) + ":")
+		if one := of.MapIndex(name); one.IsZero() && one.Kind() == reflect.Struct {
+			w.b.WriteString(" {}\n")
+		} else {
+			w.value(k, one, indent)
+		}
 	}
 }
