@@ -104,24 +104,20 @@ func (r Rules) Beside(was, now []Node, has, said *Balancer) (out []Finding) {
 	return out
 }
 
-// balanced gives a draft its load balancer, after its nodes.
-func balanced(d *config.Draft, b *Balancer) {
-	d.BindPort = ""
+// balanced returns machines with their load balancer, after the nodes, and the port that it listens on.
+func balanced(list []config.Machine, b *Balancer) ([]config.Machine, string) {
 	if b == nil {
-		return
+		return list, ""
 	}
-	if b.BindPort != 0 {
-		d.BindPort = strconv.Itoa(b.BindPort)
-	}
-	for i, m := range d.Machines {
+	for i, m := range list {
 		if SameAddress(m.IP, b.Address) && m.Name == b.Name {
-			d.Machines[i].Roles = append(slices.Clone(m.Roles), bundle.LoadBalancer)
-			d.Machines[i].Port, d.Machines[i].Arch = cmp.Or(m.Port, port(b.Port)), cmp.Or(m.Arch, b.Arch)
-			return
+			list[i].Roles = append(slices.Clone(m.Roles), bundle.LoadBalancer)
+			list[i].Port, list[i].Arch = cmp.Or(m.Port, port(b.Port)), cmp.Or(m.Arch, b.Arch)
+			return list, port(b.BindPort)
 		}
 	}
-	d.Machines = append(d.Machines, config.Machine{Name: b.Name, IP: b.Address, Port: port(b.Port), Arch: b.Arch,
-		Roles: []bundle.Role{bundle.LoadBalancer}})
+	return append(list, config.Machine{Name: b.Name, IP: b.Address, Port: port(b.Port), Arch: b.Arch,
+		Roles: []bundle.Role{bundle.LoadBalancer}}), port(b.BindPort)
 }
 
 func port(n int) string {

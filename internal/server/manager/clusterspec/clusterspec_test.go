@@ -269,6 +269,22 @@ func TestLabelsAndTaints(t *testing.T) {
 	}
 }
 
+// A node without a kubelet is no Node of the cluster, which labels and taints would be of.
+func TestDeploy_RefusesLabelsWithoutAKubelet(t *testing.T) {
+	c := right()
+	c.Bundles = map[string]string{"amd64": "/b.tar.gz"}
+	for i, labeled := range []string{"w1", "w10"} { // one name begins like the other
+		c.Nodes = append(right().Nodes, node("w10", "192.0.2.10", Etcd), node("e", "192.0.2.11", Etcd))
+		at := slices.IndexFunc(c.Nodes, func(n Node) bool { return n.Name == labeled })
+		c.Nodes[at].Labels = map[string]string{"disk": "ssd"}
+		_, list, err := Rules{Shared: true}.Deploy(c, Files{Key: "/k"}, "/deploy.yaml")
+		want := [][]string{{}, {"nodes[2].labels config.node-no-kubelet"}}[i]
+		if got := said(list); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q %v, want %q", labeled, got, err, want)
+		}
+	}
+}
+
 // A deploy.yaml that says what the API has no words for is not written for other machines without it.
 func TestWhatOtherMachinesKeep(t *testing.T) {
 	const plain = "cluster-id: one\nusername: root\nmasters:\n- {name: m1, ip: 192.0.2.1}\nnodes:\n" +

@@ -3,7 +3,6 @@ package clusterspec
 import (
 	"cmp"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -25,41 +24,28 @@ type RegistryFiles struct{ Password, CA string }
 // entry is the path of a machine of a draft.
 var entry = regexp.MustCompile(`\Amachines(\[[0-9]+\])(?:\.(.*))?\z`)
 
-// Deploy is the deploy.yaml that a cluster comes to, which will be the file of that name, and what is wrong with it by
-// the rules of deploy.yaml and of the server about bastions. It holds no secret, but names the files that do.
+// Deploy returns the deploy.yaml that a cluster comes to, which will be the file of that name, and what is wrong with
+// it by the rules of deploy.yaml and of the server about bastions. It holds no secret, but names the files that do.
 func (r Rules) Deploy(c Cluster, files Files, name string) ([]byte, []Finding, error) {
-	d := config.Draft{Values: maps.Clone(c.Settings)}
-	if d.Values == nil {
-		d.Values = map[string]string{}
-	}
+	var s config.Spec
 	var out []Finding
-	for key := range c.Settings {
-		if !Settable(key) {
+	var problems config.Problems
+	for _, key := range slices.Sorted(maps.Keys(c.Settings)) {
+		if Settable(key) {
+			problems = append(problems, s.Set(key, c.Settings[key])...)
+		} else {
 			out = append(out, refused(key))
-			delete(d.Values, key)
 		}
 	}
 	registries, more := registriesOf(c.Registries, files.Registries)
 	out = append(out, more...)
-	set := func(key, value string) {
-		if value != "" {
-			d.Values[key] = value
-		}
-	}
-	set("cluster-id", c.Name)
-	set("username", c.SSH.User)
-	set("dns-domain", c.Domain)
-	set("private-key-path", files.Key)
-	set("eggo.password-from", from(files.Password))
-	set("eggo.sudo-password-from", from(files.SudoPassword))
-	set("eggo.known-hosts", files.KnownHosts)
-	set("eggo.registries", registries)
-	if c.SSH.HostKeys == "" {
-		c.SSH.HostKeys = "strict"
-	}
-	set("eggo.host-keys", c.SSH.HostKeys)
-	out = append(out, bundles(d, c.Bundles)...)
-	text, out, err := r.finish(d, c.Nodes, c.LoadBalancer, name, out)
+	s.ClusterID, s.Username, s.DNSDomain = c.Name, c.SSH.User, cmp.Or(c.Domain, s.DNSDomain)
+	s.PrivateKeyPath, s.Eggo.PasswordFrom, s.Eggo.SudoPasswordFrom = files.Key, from(files.Password),
+		from(files.SudoPassword)
+	s.Eggo.KnownHosts, s.Eggo.HostKeys = files.KnownHosts, cmp.Or(c.SSH.HostKeys, "strict")
+	s.Eggo.Registries = registries
+	out = append(out, bundles(&s, c.Bundles)...)
+	text, out, err := r.finish(s, problems, c.Nodes, c.LoadBalancer, name, out)
 	for i := range out {
 		out[i].Location = registryAt(out[i].Location, c.Registries)
 	}
@@ -78,16 +64,15 @@ type Machines struct {
 	New        bool              // none of them was imported, whatever the ones before were
 }
 
-// Replaced is a deploy.yaml with other machines. Labels and taints of a node that keeps its name stay, unless others
-// are said. A file that says what a draft cannot, or holds a secret, is refused.
+// Replaced returns a deploy.yaml with other machines. Labels and taints of a node that keeps its name stay, unless
+// others are said. A file that holds a secret, or has its packages from the network, is refused.
 func (r Rules) Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
-	d, problems := config.ReadDraft(text, name)
+	was, problems := config.Load(text, name)
 	if err := problems.Err(); err != nil {
 		return nil, nil, err
 	}
-	was, _ := config.Load(text, name)
-	same, _ := config.Load(d.YAML(), name)
-	if d.KeepSecrets || !alike(was, same) {
+	s, _ := config.Decode(text, name)
+	if s.Password != "" || s.Eggo.SudoPassword != "" || was.Source.Type == "" {
 		return nil, nil, event.NewFault(event.ClassUsage, "profile.not-kept", nil, "cluster", was.Name)
 	}
 	old := Of(was)
@@ -104,39 +89,31 @@ func (r Rules) Replaced(text []byte, m Machines, name string) ([]byte, []Finding
 			nodes[i].Taints = old[at].Taints
 		}
 	}
-	if m.KnownHosts != "" {
-		d.Values["eggo.known-hosts"] = m.KnownHosts
-	}
-	m.login(d.Values)
-	delete(d.Values, "eggo.nodes")
-	if m.New {
-		delete(d.Values, "eggo.imported")
-	}
-	d.Machines = nil
+	s.Eggo.KnownHosts = cmp.Or(m.KnownHosts, s.Eggo.KnownHosts)
+	m.login(&s)
+	s.Eggo.Nodes = nil
+	s.Eggo.Imported = s.Eggo.Imported && !m.New
 	lb := cmp.Or(m.Balancer, BalancerOf(was))
 	if m.Unbalanced {
 		lb = nil
 	}
-	return r.finish(d, nodes, lb, name, bundles(d, m.Bundles))
+	more := bundles(&s, m.Bundles)
+	return r.finish(s, nil, nodes, lb, name, more)
 }
 
 // login sets how the machines are logged in to. What is not said of it stays; a key or a password is in place of both.
-func (m Machines) login(values map[string]string) {
+func (m Machines) login(s *config.Spec) {
 	if m.SSH == nil {
 		return
 	}
 	f := m.Files
 	if f.Key != "" || f.Password != "" {
-		delete(values, "private-key-path")
-		delete(values, "eggo.password-from")
+		s.PrivateKeyPath, s.Eggo.PasswordFrom = f.Key, from(f.Password)
 	}
-	for key, value := range map[string]string{"username": m.SSH.User, "private-key-path": f.Key,
-		"eggo.password-from": from(f.Password), "eggo.sudo-password-from": from(f.SudoPassword),
-		"eggo.known-hosts": f.KnownHosts, "eggo.host-keys": m.SSH.HostKeys} {
-		if value != "" {
-			values[key] = value
-		}
-	}
+	s.Username = cmp.Or(m.SSH.User, s.Username)
+	s.Eggo.SudoPasswordFrom = cmp.Or(from(f.SudoPassword), s.Eggo.SudoPasswordFrom)
+	s.Eggo.KnownHosts = cmp.Or(f.KnownHosts, s.Eggo.KnownHosts)
+	s.Eggo.HostKeys = cmp.Or(m.SSH.HostKeys, s.Eggo.HostKeys)
 }
 
 // from is a file as the source of a password; "" if there is none.
@@ -147,66 +124,52 @@ func from(file string) string {
 	return "file:" + file
 }
 
-// alike says whether two files mean the same, wherever their keys stand.
-func alike(a, b *config.Cluster) bool {
-	if a == nil || b == nil {
-		return false
-	}
-	x, y := reflect.ValueOf(*a), reflect.ValueOf(*b)
-	for i := range x.NumField() {
-		if x.Type().Field(i).IsExported() && !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
-			return false
-		}
-	}
-	return true
-}
-
-// bundles sets the paths of bundles.
-func bundles(d config.Draft, paths map[string]string) (out []Finding) {
+// bundles sets the paths of bundles, where the file has them.
+func bundles(s *config.Spec, paths map[string]string) (out []Finding) {
 	for arch, path := range paths {
-		if arch != "amd64" && arch != "arm64" {
+		switch {
+		case arch != "amd64" && arch != "arm64":
 			out = append(out, wrong("body.bundles."+arch, "arch", "arch", arch))
-		} else if path != "" {
-			d.Values[config.BundleKey(arch)] = path
+		case path != "":
+			s.SetBundle(arch, path)
 		}
 	}
 	return out
 }
 
-// finish gives a draft its machines, and is what it comes to, beside what was found wrong before.
+// finish gives a Spec its machines, and returns what it comes to, beside what was found wrong before.
 func (r Rules) finish(
-	d config.Draft, nodes []Node, lb *Balancer, name string, out []Finding,
+	s config.Spec, problems config.Problems, nodes []Node, lb *Balancer, name string, out []Finding,
 ) ([]byte, []Finding, error) {
+	var list []config.Machine
 	for _, n := range nodes {
-		d.Machines = append(d.Machines, config.Machine{Name: n.Name, IP: n.Address, Port: port(n.Port), Arch: n.Arch,
+		list = append(list, config.Machine{Name: n.Name, IP: n.Address, Port: port(n.Port), Arch: n.Arch,
 			Roles: roles(n)})
 	}
-	balanced(&d, lb)
+	list, bindPort := balanced(list, lb)
 	own := "machines[" + strconv.Itoa(len(nodes)) + "]" // of the load balancer, if it is a machine by itself
-	cluster, problems, err := d.Cluster(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if cluster != nil {
-		problems = append(problems, config.Unsupported(cluster)...)
+	problems = append(problems, s.SetMachines(list, bindPort)...)
+	cluster, more := s.Cluster(name)
+	if cluster != nil && len(problems) == 0 {
+		more = append(more, config.Unsupported(cluster)...)
 		out = append(append(out, foreign(cluster)...), r.bastions(cluster)...)
 	}
-	for _, p := range problems {
+	for _, p := range problems.With(more.OfMachines(list)) {
 		if p.Severity == event.Error {
 			out = append(out, Finding{location(p.Key, own), p.Fault()})
 		}
 	}
-	text := d.YAML()
 	if len(out) > 0 {
-		return text, out, nil
+		return s.YAML(), out, nil
 	}
-	text, problems, err = labeled(text, name, nodes)
-	if text == nil {
-		for _, p := range problems {
-			out = append(out, Finding{location(p.Key, own), p.Fault()})
+	labeled(&s, nodes)
+	_, more = s.Cluster(name)
+	for _, p := range more {
+		if p.Severity == event.Error {
+			out = append(out, Finding{labelAt(p.Key, nodes), p.Fault()})
 		}
 	}
-	return text, out, err
+	return s.YAML(), out, nil
 }
 
 // location is the part of the request that a key of the draft comes from. balancer is the entry of the load balancer.

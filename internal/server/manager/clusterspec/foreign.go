@@ -2,7 +2,6 @@ package clusterspec
 
 import (
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"maps"
 	"slices"
@@ -84,16 +83,17 @@ func (r Rules) bastions(c *config.Cluster) (out []Finding) {
 	return out
 }
 
-// registriesOf are registries as deploy.yaml has them, in JSON, which is YAML.
-func registriesOf(list []Registry, files []RegistryFiles) (string, []Finding) {
+// registriesOf returns registries as deploy.yaml has them.
+func registriesOf(list []Registry, files []RegistryFiles) (map[string]config.RegistrySpec, []Finding) {
 	var out []Finding
-	all := map[string]map[string]string{}
+	all := map[string]config.RegistrySpec{}
 	for i, r := range list {
 		at := "body.registries[" + strconv.Itoa(i) + "]"
+		_, twice := all[r.Host]
 		switch {
 		case r.Host == "":
 			out = append(out, wrong(at+".host", "empty", "field", "host"))
-		case all[r.Host] != nil:
+		case twice:
 			out = append(out, wrong(at+".host", "same-registry", "host", r.Host))
 		}
 		if r.CA != "" && !certificates(r.CA) {
@@ -102,28 +102,12 @@ func registriesOf(list []Registry, files []RegistryFiles) (string, []Finding) {
 		if r.Password != "" && config.Blank(r.Password) {
 			out = append(out, wrong(at+".password", "empty", "field", "password"))
 		}
-		x := map[string]string{}
-		for key, value := range map[string]string{"username": r.Username, "password-from": files[i].Password,
-			"ca-path": files[i].CA} {
-			if value != "" {
-				x[key] = value
-			}
-		}
-		if p := x["password-from"]; p != "" {
-			x["password-from"] = "file:" + p
-		}
 		if r.Host != "" {
-			all[r.Host] = x
+			all[r.Host] = config.RegistrySpec{Username: r.Username, PasswordFrom: from(files[i].Password),
+				CAPath: files[i].CA}
 		}
 	}
-	if len(all) == 0 {
-		return "", out
-	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return "", out // texts can always be marshaled
-	}
-	return string(text), out
+	return all, out
 }
 
 // registryAt is the part of a request that a key below eggo.registries comes from, which has the host in it.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 )
@@ -61,16 +62,41 @@ func (n Node) relabels(was Node) bool {
 		n.Taints != nil && !slices.Equal(n.Taints, was.Taints)
 }
 
-// labeled gives a deploy.yaml the labels and taints of nodes.
-func labeled(text []byte, name string, nodes []Node) ([]byte, config.Problems, error) {
-	more := map[string]config.NodeSettings{}
+// labeled gives a Spec the labels and taints of nodes, beside those that it has.
+func labeled(s *config.Spec, nodes []Node) {
 	for _, n := range nodes {
-		if s := n.Settings(); len(s.Labels)+len(s.Taints) > 0 {
-			more[n.Name] = s
+		own := n.Settings()
+		if len(own.Labels)+len(own.Taints) == 0 {
+			continue
+		}
+		is := s.Eggo.Nodes[n.Name]
+		if is.Labels = maps.Clone(is.Labels); is.Labels == nil {
+			is.Labels = map[string]string{}
+		}
+		maps.Copy(is.Labels, own.Labels)
+		for _, fresh := range own.Taints {
+			is.Taints = append(slices.DeleteFunc(is.Taints, func(text string) bool {
+				t, _ := config.TaintOf(text)
+				return t.ID() == fresh.ID()
+			}), fresh.String())
+		}
+		if s.Eggo.Nodes == nil {
+			s.Eggo.Nodes = map[string]config.NodeSpec{}
+		}
+		s.Eggo.Nodes[n.Name] = is
+	}
+}
+
+// labelAt returns the part of a request that a key below eggo.nodes comes from.
+func labelAt(key string, nodes []Node) string {
+	for i, n := range nodes {
+		if field, its := strings.CutPrefix(key, "eggo.nodes."+n.Name); its && (field == "" || field[0] == '.') {
+			at := "body.nodes[" + strconv.Itoa(i) + "].labels"
+			if strings.HasPrefix(field, ".taints") {
+				at = strings.TrimSuffix(at, "labels") + "taints"
+			}
+			return at
 		}
 	}
-	if len(more) == 0 {
-		return text, nil, nil
-	}
-	return config.AddNodeSettings(text, name, more)
+	return location(key, "")
 }
