@@ -390,12 +390,6 @@ func (p *Page) board(v *visit) error {
 	return nil
 }
 
-// shows refuses one who may not see a cluster any more.
-func (p *Page) shows(v *visit, cluster string) error {
-	_, err := access.Check(v.r.Context(), p.Access, access.View, cluster)
-	return err
-}
-
 // boardLive sends the board as it changes.
 func (p *Page) boardLive(v *visit) error {
 	b, err := p.boardRequest(v)
@@ -411,7 +405,7 @@ func (p *Page) boardLive(v *visit) error {
 	if speed, replay := speedOf(v); replay {
 		w.speed = speed
 	}
-	w.may = func() bool { return p.shows(v, b.cluster) == nil }
+	w.may = func() bool { return v.allow(access.View) == nil }
 	w.still = func() bool { _, err := p.oneCluster(v, b.cluster); return err == nil }
 	return p.streamTo(v, w, fast, draw)
 }

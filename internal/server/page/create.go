@@ -75,13 +75,10 @@ func (p *Page) stock(v *visit) (stock, error) {
 
 // creation is the form on which a cluster is created.
 func (p *Page) creation() wizard {
-	return wizard{show: p.create, draft: p.draft, check: p.checked, send: p.created}
+	return wizard{may: access.Administer, show: p.create, draft: p.draft, check: p.checked, send: p.created}
 }
 
 func (p *Page) create(v *visit, s sheet, status int) error {
-	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, ""); err != nil {
-		return err
-	}
 	f := form{sheet: s, Shared: p.Rules.Shared}
 	if domain, known := config.SettingOf("dns-domain"); known {
 		f.Domain = domain.Default
@@ -155,9 +152,6 @@ func (v *visit) answerTo(t typed) checkedForm {
 
 // draft says what is wrong with what is typed so far, by the rules of the server and of deploy.yaml.
 func (p *Page) draft(v *visit) (checkedForm, error) {
-	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, ""); err != nil {
-		return checkedForm{}, err
-	}
 	t, err := v.readNew()
 	if err != nil {
 		return checkedForm{}, err

@@ -102,7 +102,7 @@ func (v *visit) backup() server.BackupPath {
 
 // importing is the page on which a cluster is taken over.
 func (p *Page) importing(v *visit) error {
-	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, ""); err != nil {
+	if err := v.allow(access.Administer); err != nil {
 		return err
 	}
 	p.render(v, http.StatusOK, "import", v.p.T("page.import"), nil)

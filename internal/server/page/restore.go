@@ -28,14 +28,11 @@ func onlyNew() []string {
 
 // restoring is the form on which a backup is restored, onto the machines of the cluster or onto new ones.
 func (p *Page) restoring() wizard {
-	return wizard{show: p.restore, draft: p.restoreDraft, send: p.restoreBackup}
+	return wizard{may: access.Administer, show: p.restore, draft: p.restoreDraft, send: p.restoreBackup}
 }
 
 func (p *Page) restore(v *visit, s sheet, status int) error {
 	name, backup := v.r.PathValue("cluster"), v.r.PathValue("backup")
-	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, name); err != nil {
-		return err
-	}
 	r, err := p.oneCluster(v, name)
 	if err != nil {
 		return err
@@ -118,9 +115,6 @@ func (p *Page) readRestore(v *visit) (t typed, in server.RestoreBackupInput, ont
 // restoreDraft says what is wrong with what is typed, and what is to be known before the restore begins.
 func (p *Page) restoreDraft(v *visit) (checkedForm, error) {
 	name := v.r.PathValue("cluster")
-	if _, err := access.Check(v.r.Context(), p.Access, access.Administer, name); err != nil {
-		return checkedForm{}, err
-	}
 	t, in, onto, r, err := p.readRestore(v)
 	if err != nil {
 		return checkedForm{}, err

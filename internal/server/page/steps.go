@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/state"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 )
 
 func escaped(s string) string { return url.PathEscape(s) }
@@ -364,13 +365,13 @@ func (p *Page) nodeLog(v *visit) error {
 		fmt.Fprintf(&text, "%s %s%s %s\n", r.at.UTC().Format("2006-01-02T15:04:05.000Z"), event.Clean(r.step), mark,
 			line)
 		if text.Len() > 64<<10 {
-			if p.shows(v, b.cluster) != nil || v.write(text.String()) != nil {
+			if v.allow(access.View) != nil || v.write(text.String()) != nil {
 				return errAnswered
 			}
 			text.Reset()
 		}
 	}
-	if p.shows(v, b.cluster) == nil {
+	if v.allow(access.View) == nil {
 		_ = v.write(text.String()) // an error says that the reader is gone
 	}
 	return errAnswered

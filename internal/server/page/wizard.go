@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
 // wizard is a form whose rules are the server's. The script of the page asks what is wrong while something is typed,
 // and sends the form when nothing is. Without the script, the buttons of the form do the same: they are called do.
 type wizard struct {
+	may   access.Action // what its reader has to be allowed: with the cluster of the address, or with all
 	show  func(v *visit, s sheet, status int) error
 	draft func(v *visit) (checkedForm, error)
 	check func(v *visit) (string, error) // gives a piece of the page
@@ -29,15 +31,38 @@ func (v *visit) form() (url.Values, error) {
 	return v.r.PostForm, v.by.Recheck(v.r.Context())
 }
 
+// allow refuses a reader who may not do something with the cluster that the address names, or with all of them. What
+// the service is called for, it checks itself.
+func (v *visit) allow(a access.Action) error {
+	_, err := access.Allow(v.r.Context(), v.by, a, v.r.PathValue("cluster"))
+	return err
+}
+
 // opened is the form before anything is typed.
 func (p *Page) opened(w wizard) func(*visit) error {
-	return func(v *visit) error { return w.show(v, sheet{p: v.p}, http.StatusOK) }
+	return func(v *visit) error {
+		if err := v.allow(w.may); err != nil {
+			return err
+		}
+		return w.show(v, sheet{p: v.p}, http.StatusOK)
+	}
+}
+
+// checkedDraft returns what is wrong with a form, to a reader who may send it.
+func (v *visit) checkedDraft(w wizard) (checkedForm, error) {
+	if _, err := v.form(); err != nil {
+		return checkedForm{}, err
+	}
+	if err := v.allow(w.may); err != nil {
+		return checkedForm{}, err
+	}
+	return w.draft(v)
 }
 
 // drafted answers the script.
 func (p *Page) drafted(w wizard) func(*visit) error {
 	return func(v *visit) error {
-		out, err := w.draft(v)
+		out, err := v.checkedDraft(w)
 		if err != nil {
 			return err
 		}
@@ -76,7 +101,7 @@ func (p *Page) sent(w wizard) func(*visit) error {
 
 // pressed does what a button says, where there is no script.
 func (p *Page) pressed(v *visit, w wizard, q url.Values) error {
-	out, err := w.draft(v)
+	out, err := v.checkedDraft(w)
 	if err != nil {
 		return err
 	}
