@@ -98,6 +98,10 @@ func build(ctx context.Context, program string) error {
 	return nil
 }
 
+// settling is how long a server works at what it has found when it starts, and how long it looks at the health of all
+// clusters once.
+const settling = 10 * time.Second
+
 // sizes are how many clusters and viewers there are.
 func (o options) sizes() []int {
 	if o.clusters > 0 {
@@ -122,8 +126,9 @@ func (o options) requests(ctx context.Context, dir, program string) error {
 		if err != nil {
 			return err
 		}
+		sleep(ctx, settling)
 		before, begun := w.cpu(), time.Now()
-		sleep(ctx, o.long)
+		sleep(ctx, max(o.long, settling))
 		busy := 100 * (w.cpu() - before).Seconds() / time.Since(begun).Seconds()
 		quiet := w.memory()
 		for _, q := range kinds() {
