@@ -7,8 +7,10 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -47,9 +49,10 @@ func (c *control) Record(_ context.Context, e access.Entry) error {
 }
 
 type input struct {
-	Cluster string `path:"cluster" maxLength:"4"`
-	After   string `query:"after" maxLength:"3"`
-	Limit   int    `query:"limit" minimum:"1" maximum:"5" default:"2"`
+	Cluster string    `path:"cluster" maxLength:"4"`
+	After   string    `query:"after" maxLength:"3"`
+	Limit   int       `query:"limit" minimum:"1" maximum:"5" default:"2"`
+	Since   time.Time `query:"since"`
 	Body    struct {
 		Name   string            `json:"name" maxLength:"5"`
 		Labels map[string]string `json:"labels,omitempty" additionalProperties:"false"`
@@ -109,6 +112,9 @@ func (w *world) sent(t *testing.T, who, lang string, in *input) (out output, p *
 		t.Fatal(err)
 	}
 	path := "/clusters/" + url.PathEscape(in.Cluster) + "/act?after=" + url.QueryEscape(in.After)
+	if in.Limit != 0 {
+		path += "&limit=" + strconv.Itoa(in.Limit) + "&since=" + in.Since.Format(time.RFC3339)
+	}
 	r := httptest.NewRequestWithContext(caller(problem.Reading(t.Context(), body), who, lang), http.MethodPost, path,
 		strings.NewReader(string(body)))
 	r.Header.Set("Content-Type", "application/json")
@@ -143,7 +149,9 @@ func TestCall_IsLikeARequest(t *testing.T) {
 		code   string
 		called int
 	}{
-		"allowed":     {who: "ann", in: with(fine), called: 1},
+		"allowed": {who: "ann", in: with(func(in *input) {
+			in.Limit, in.Since = 3, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+		}), called: 1},
 		"nobody":      {in: with(fine), code: "access.unauthenticated"},
 		"a viewer":    {who: "ann", in: with(fine), set: viewer, code: "access.denied"},
 		"hidden":      {who: "ann", in: with(func(in *input) { in.Cluster = "two" }), code: "manager.unknown"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -43,7 +44,7 @@ func (r *Route[I, O]) shaped(ctx context.Context, in *I) error {
 	found, all := &huma.ValidateResult{}, doc.Components.Schemas
 	for _, p := range op.Parameters {
 		value := parameter(reflect.ValueOf(in).Elem(), p.In, p.Name)
-		if value == nil {
+		if _, is := value.(time.Time); is || value == nil { // a time has its shape
 			continue
 		}
 		at := huma.NewPathBuffer([]byte{}, 0)
