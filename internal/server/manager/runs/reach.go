@@ -58,6 +58,8 @@ const (
 	idleFor = time.Minute
 	// idleMost is how many are kept to one of them.
 	idleMost = 1
+	// smallBuffer is the size of the buffers of a connection: most answers are a word.
+	smallBuffer = 1 << 10
 )
 
 // API is an API server, as a kubeconfig names it. It keeps a connection to one that is reached directly.
@@ -148,7 +150,7 @@ func readKubeconfig(text []byte) (*API, error) {
 	out.client = &http.Client{
 		// No proxy: what is asked is near.
 		Transport: &http.Transport{TLSClientConfig: trust, DialContext: out.dial, IdleConnTimeout: idleFor,
-			MaxIdleConnsPerHost: idleMost},
+			MaxIdleConnsPerHost: idleMost, ReadBufferSize: smallBuffer, WriteBufferSize: smallBuffer},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return out, nil
