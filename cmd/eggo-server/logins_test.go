@@ -116,9 +116,10 @@ func TestNoRequestUsesTheKeysOfRoot(t *testing.T) {
 	for name, from := range clusters {
 		byTheCommandLine(t, state, name, func(d *config.Draft) {
 			if from != "" {
-				d.Values["eggo.password-from"] = from
+				d.Set("eggo.password-from", from)
 			}
-			d.Values["eggo.host-keys"], d.Values[config.BundleKey("amd64")] = "accept-new", bundle
+			d.Set("eggo.host-keys", "accept-new")
+			d.Set(config.BundleKey("amd64"), bundle)
 			for i := range d.Machines {
 				d.Machines[i].IP, d.Machines[i].Port = fmt.Sprintf("127.0.0.%d", i+1), strconv.Itoa(machine.Port)
 			}

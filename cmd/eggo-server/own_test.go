@@ -72,7 +72,7 @@ func TestTheServerIsNoMachine(t *testing.T) {
 		}
 	}
 	byTheCommandLine(t, state, "rack", func(d *config.Draft) {
-		d.Values["eggo.password-from"] = "prompt"
+		d.Set("eggo.password-from", "prompt")
 		d.Machines[0].IP, d.Machines[0].Port = machine.IP, fmt.Sprint(machine.Port)
 		d.Machines[1].IP = "127.0.0.2"
 	})

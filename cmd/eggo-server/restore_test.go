@@ -125,11 +125,12 @@ func known(s *started, token string) map[string]string {
 // byTheCommandLine has a cluster in the state directory, as a deployment by eggo-tui leaves one.
 func byTheCommandLine(t *testing.T, root, name string, change ...func(*config.Draft)) {
 	t.Helper()
-	d := config.Draft{Values: map[string]string{"cluster-id": name, "username": "root",
-		config.BundleKey("amd64"): "/srv/bundle.tar.gz"},
+	d := config.Draft{
 		Machines: []config.Machine{
 			{Name: "m1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}},
-			{Name: "w1", IP: "192.0.2.2", Roles: []bundle.Role{bundle.Worker}}}}
+			{Name: "w1", IP: "192.0.2.2", Roles: []bundle.Role{bundle.Worker}}},
+	}.WithValues(map[string]string{"cluster-id": name, "username": "root",
+		config.BundleKey("amd64"): "/srv/bundle.tar.gz"})
 	for _, f := range change {
 		f(&d)
 	}

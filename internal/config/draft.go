@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -25,32 +26,64 @@ func (m Machine) Has(r bundle.Role) bool { return slices.Contains(m.Roles, r) }
 type Draft struct {
 	Machines []Machine `json:"machines"`
 	BindPort string    `json:"bind-port,omitempty"` // of the load balancer; "" is 8443
-	// by the key of their setting; what is not there, or "", has its default
-	Values map[string]string `json:"values"`
 	// KeepSecrets has passwords written into the file. Else they are asked for when they are needed.
 	KeepSecrets bool `json:"keep-secrets,omitempty"`
+
+	values map[string]string // texts by the key of their setting; none is empty
 }
 
-// Clone is a copy that shares nothing.
+// savedDraft is a draft as it is saved.
+type savedDraft struct {
+	Machines    []Machine         `json:"machines"`
+	BindPort    string            `json:"bind-port,omitempty"`
+	Values      map[string]string `json:"values"`
+	KeepSecrets bool              `json:"keep-secrets,omitempty"`
+}
+
+// MarshalJSON returns the draft as it is saved.
+func (d Draft) MarshalJSON() ([]byte, error) {
+	return json.Marshal(savedDraft{d.Machines, d.BindPort, d.values, d.KeepSecrets})
+}
+
+// UnmarshalJSON reads a saved draft.
+func (d *Draft) UnmarshalJSON(data []byte) error {
+	var in savedDraft
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*d = Draft{Machines: in.Machines, BindPort: in.BindPort, KeepSecrets: in.KeepSecrets}.WithValues(in.Values)
+	return nil
+}
+
+// WithValues returns a copy with values beside those of the draft.
+func (d Draft) WithValues(values map[string]string) Draft {
+	d = d.Clone()
+	for key, value := range values {
+		d.Set(key, value)
+	}
+	return d
+}
+
+// Clone returns a copy that shares nothing.
 func (d Draft) Clone() Draft {
 	d.Machines = slices.Clone(d.Machines)
 	for i := range d.Machines {
 		d.Machines[i].Roles = slices.Clone(d.Machines[i].Roles)
 	}
-	if d.Values = maps.Clone(d.Values); d.Values == nil {
-		d.Values = map[string]string{}
+	if d.values = maps.Clone(d.values); d.values == nil {
+		d.values = map[string]string{}
 	}
 	return d
 }
 
-// Equal says whether both say the same.
+// Equal reports whether both say the same.
 func (d Draft) Equal(o Draft) bool {
 	same := func(a, b Machine) bool {
 		return a.Name == b.Name && a.IP == b.IP && a.Port == b.Port && a.Arch == b.Arch &&
 			slices.Equal(a.Roles, b.Roles)
 	}
 	return d.BindPort == o.BindPort && d.KeepSecrets == o.KeepSecrets &&
-		slices.EqualFunc(d.Machines, o.Machines, same) && maps.Equal(d.Values, o.Values)
+		slices.EqualFunc(d.Machines, o.Machines, same) && maps.Equal(d.values, o.values)
 }
 
 // WithoutSecrets is the draft without its passwords.
@@ -58,29 +91,32 @@ func (d Draft) WithoutSecrets() Draft {
 	d = d.Clone()
 	for _, s := range Settings() {
 		if s.Kind == Secret {
-			delete(d.Values, s.Key)
+			d.Set(s.Key, "")
 		}
 	}
 	return d
 }
 
 // Value returns what was entered for the key; "" if nothing was.
-func (d Draft) Value(key string) string { return d.Values[key] }
+func (d Draft) Value(key string) string { return d.values[key] }
 
 // Set enters a value for the key; "" removes what was entered.
 func (d *Draft) Set(key, value string) {
 	switch {
 	case value == "":
-		delete(d.Values, key)
-	case d.Values == nil:
-		d.Values = map[string]string{key: value}
+		delete(d.values, key)
+	case d.values == nil:
+		d.values = map[string]string{key: value}
 	default:
-		d.Values[key] = value
+		d.values[key] = value
 	}
 }
 
 // Blank reports whether the draft has neither machines nor values, apart from the cluster's name.
-func (d Draft) Blank() bool { return len(d.Machines) == 0 && len(d.Values) <= 1 }
+func (d Draft) Blank() bool { return len(d.Machines) == 0 && d.Count() <= 1 }
+
+// Count returns the number of keys with a value.
+func (d Draft) Count() int { return len(d.values) }
 
 // Get returns what was entered for the key, or its default.
 func (d Draft) Get(key string) string {

@@ -15,7 +15,7 @@ import (
 // ReadDraft makes a draft of a deploy.yaml of either layout. The problems are those of the file; of one that is no
 // YAML, or that has machines which cannot be told apart, the draft has what could be read.
 func ReadDraft(data []byte, file string) (Draft, Problems) {
-	d := Draft{Values: map[string]string{}}
+	d := Draft{}.Clone()
 	_, problems := Load(data, file)
 	l := theTable().newLoader(file)
 	root := l.parse(data)
@@ -23,7 +23,7 @@ func ReadDraft(data []byte, file string) (Draft, Problems) {
 		return d, problems
 	}
 	d.read(root, "")
-	d.Values["cluster-id"] = d.Get("cluster-id")
+	d.Set("cluster-id", d.Get("cluster-id"))
 	if len(d.With(bundle.Etcd)) == 0 { // the default is told
 		for i := range d.Machines {
 			if d.Machines[i].Has(bundle.ControlPlane) {
@@ -31,7 +31,7 @@ func ReadDraft(data []byte, file string) (Draft, Problems) {
 			}
 		}
 	}
-	d.KeepSecrets = d.Values["password"] != "" || d.Values["eggo.sudo-password"] != ""
+	d.KeepSecrets = d.Value("password") != "" || d.Value("eggo.sudo-password") != ""
 	return d, problems
 }
 
@@ -55,9 +55,7 @@ func (d *Draft) read(n *yaml.Node, above string) {
 		case isNull(v):
 		case key == "install" && d.onlySource(v):
 		case known:
-			if text := d.readValue(s, v); text != "" {
-				d.Values[key] = text
-			}
+			d.Set(key, d.readValue(s, v))
 		case v.Kind == yaml.MappingNode:
 			d.read(v, key+".")
 		}
@@ -93,7 +91,7 @@ func (d *Draft) onlySource(v *yaml.Node) bool {
 			return false
 		}
 	}
-	maps.Copy(d.Values, paths)
+	maps.Copy(d.values, paths)
 	return true
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"os"
 	"regexp"
 	"slices"
@@ -123,15 +124,16 @@ func sameCluster(t *testing.T, want, got *Cluster) {
 }
 
 func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
-	d := Draft{Values: map[string]string{"service.cidr": "10.32.0.0/33", "config-extra-args": "- name: [",
-		"registry-mirrors": "https://ok.example, nonsense url", "password": "secret",
-		"eggo.bastion": "@/root/machines.txt"}, Machines: []Machine{
+	d := Draft{Machines: []Machine{
 		{Name: "w", IP: "192.0.2.2", Roles: []bundle.Role{bundle.Worker}},
 		{Name: "m", IP: "192.0.2.300", Roles: []bundle.Role{bundle.ControlPlane}},
 		{Name: "w", IP: "192.0.2.4", Roles: []bundle.Role{bundle.Worker}},
 		{Name: "x", IP: "192.0.2.5"},
 		{Name: "y", IP: "192.0.2.5", Roles: []bundle.Role{bundle.Worker}},
-	}}
+	},
+	}.WithValues(map[string]string{"service.cidr": "10.32.0.0/33", "config-extra-args": "- name: [",
+		"registry-mirrors": "https://ok.example, nonsense url", "password": "secret",
+		"eggo.bastion": "@/root/machines.txt"})
 	c, problems := d.Check("deploy.yaml")
 	if c != nil {
 		t.Fatal("it is valid")
@@ -149,7 +151,8 @@ func TestProblemsOfADraftStandAtWhatWasTyped(t *testing.T) {
 	}
 	for _, keep := range []bool{false, true} { // a file that has the password asked for, and the password typed
 		typed := d.Clone()
-		typed.KeepSecrets, typed.Values["eggo.password-from"] = keep, "prompt"
+		typed.KeepSecrets = keep
+		typed.Set("eggo.password-from", "prompt")
 		if _, problems := typed.Check("x"); slices.ContainsFunc(problems,
 			func(p Problem) bool { return p.Code == "config.two-secrets" }) {
 			t.Errorf("keep %v: %v", keep, problems)
@@ -195,9 +198,9 @@ func TestTheCommentsOfADraftChangeNothing(t *testing.T) {
 		"network.plugin-args": "NetworkYamlPath: /x.yaml", "package-src.armsrc": "/" + strings.Repeat("long/", 30)}
 	drafts := map[string]Draft{
 		"nothing":  {Machines: one},
-		"blocks":   {Machines: one, Values: all, KeepSecrets: true},
-		"prompted": {Machines: one, Values: map[string]string{"password": "x", "eggo.bundles": ","}},
-		"broken":   {Values: map[string]string{"config-extra-args": "- [", "eggo.machines": "# none"}},
+		"blocks":   Draft{Machines: one, KeepSecrets: true}.WithValues(all),
+		"prompted": Draft{Machines: one}.WithValues(map[string]string{"password": "x", "eggo.bundles": ","}),
+		"broken":   Draft{}.WithValues(map[string]string{"config-extra-args": "- [", "eggo.machines": "# none"}),
 		"balancer": {Machines: append(one, Machine{Name: "b", IP: "192.0.2.2", Roles: roles[3:]}), BindPort: "9443"},
 	}
 	for _, s := range Settings() { // one by one, so that what is not set stands beside each
@@ -208,7 +211,7 @@ func TestTheCommentsOfADraftChangeNothing(t *testing.T) {
 		if v == "" && s.Kind == Text {
 			v = "10.32.0.10"
 		}
-		drafts[s.Key] = Draft{Machines: one, Values: map[string]string{s.Key: v}, KeepSecrets: true}
+		drafts[s.Key] = Draft{Machines: one, KeepSecrets: true}.WithValues(map[string]string{s.Key: v})
 	}
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		p := i18n.NewPrinter(lang)
@@ -240,7 +243,7 @@ func TestTheCommentsOfADraftChangeNothing(t *testing.T) {
 // The lines of keys that are not set are those of template; what is set stands below its map.
 func TestADraftOffersWhatTemplateDoes(t *testing.T) {
 	p := i18n.NewPrinter(i18n.English)
-	of := func(values map[string]string) string { return string(Draft{Values: values}.Commented(p)) }
+	of := func(values map[string]string) string { return string(Draft{}.WithValues(values).Commented(p)) }
 	offered := func(text string) (out []string) {
 		for line := range strings.Lines(text) {
 			if m := regexp.MustCompile(`^ *# +([a-z0-9-]+):.*#`).FindStringSubmatch(line); m != nil {
@@ -264,5 +267,24 @@ func TestADraftOffersWhatTemplateDoes(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q:\n%s", want, text)
 		}
+	}
+}
+
+// A draft is saved as it was when its values were a map that all could see.
+func TestDraft_IsSavedAsBefore(t *testing.T) {
+	const saved = `{"machines":[{"name":"a","ip":"192.0.2.1","roles":["worker"]}],"bind-port":"9443",` +
+		`"values":{"cluster-id":"prod"},"keep-secrets":true}`
+	d := Draft{Machines: []Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.Worker}}}, BindPort: "9443",
+		KeepSecrets: true}.WithValues(map[string]string{"cluster-id": "prod", "username": ""})
+	data, err := json.Marshal(d)
+	if string(data) != saved || err != nil {
+		t.Errorf("%s, %v", data, err)
+	}
+	var again Draft
+	if err := json.Unmarshal([]byte(saved), &again); err != nil || !d.Equal(again) || again.Count() != 1 {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if data, err = json.Marshal(Draft{}); string(data) != `{"machines":null,"values":null}` || err != nil {
+		t.Errorf("%s, %v", data, err)
 	}
 }

@@ -184,13 +184,3 @@ func (t *table) canonical(path string) string {
 	}
 	return path
 }
-
-// needed are the names of the keys below a path of the table that have to be there.
-func (t *table) needed(path string) (out []string) {
-	for _, k := range t.below[path] {
-		if k.Needed {
-			out = append(out, k.name())
-		}
-	}
-	return out
-}

@@ -12,7 +12,7 @@ import (
 )
 
 func drafted(machines int, first string, values ...string) config.Draft {
-	d := config.Draft{Values: map[string]string{"package-src.x86src": "/x.tar.gz"}}
+	d := config.Draft{}.WithValues(map[string]string{"package-src.x86src": "/x.tar.gz"})
 	for i := range machines {
 		m := config.Machine{Name: fmt.Sprintf("n%d", i), IP: fmt.Sprintf("%s%d", first, i+1),
 			Roles: []bundle.Role{bundle.Worker}}
@@ -22,7 +22,7 @@ func drafted(machines int, first string, values ...string) config.Draft {
 		d.Machines = append(d.Machines, m)
 	}
 	for i := 0; i < len(values); i += 2 {
-		d.Values[values[i]] = values[i+1]
+		d.Set(values[i], values[i+1])
 	}
 	return d
 }
@@ -65,11 +65,11 @@ func TestAProposedNetworkIsRight(t *testing.T) {
 			if !strings.Contains(p.Args["instead"], "/") {
 				t.Fatalf("%s proposes nothing: %v", p.Code, p.Args)
 			}
-			d.Values[key] = p.Args["instead"]
+			d.Set(key, p.Args["instead"])
 			_, problems = d.Check("x")
 		}
 		if p, key := networkProblem(problems); key != "" {
-			t.Fatalf("%v: after all that was proposed, %s is wrong still: %s %v", was.Values, key, p.Code, p.Args)
+			t.Fatalf("%v: after all that was proposed, %s is wrong still: %s %v", was, key, p.Code, p.Args)
 		}
 	}
 }

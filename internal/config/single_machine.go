@@ -15,18 +15,18 @@ func (d Draft) Alone(m Machine, file string) (*Cluster, Node, error) {
 		return nil, Node{}, err
 	}
 	if c == nil { // what is wrong is told where it is typed; here it is left out
-		alone := Draft{KeepSecrets: true, Values: map[string]string{
+		alone := Draft{KeepSecrets: true}.WithValues(map[string]string{
 			"package-src.x86src": "x.tar.gz", "package-src.armsrc": "x.tar.gz",
-		}}
+		})
 		for _, k := range []string{
 			"cluster-id", "username", "password", "private-key-path", "eggo.sudo-password", "eggo.bastion",
 			"eggo.machines",
 			"eggo.known-hosts", "eggo.ssh-legacy-algorithms", "eggo.host-keys", "eggo.password-from",
 			"eggo.sudo-password-from", "runtime",
 		} {
-			if v := d.Values[k]; v != "" {
+			if v := d.Value(k); v != "" {
 				if _, bad := CheckValue(k, v); !bad {
-					alone.Values[k] = v
+					alone.Set(k, v)
 				}
 			}
 		}

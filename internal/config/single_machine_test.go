@@ -9,10 +9,10 @@ import (
 
 // A machine has the login of its draft, whatever is wrong elsewhere, and the roles that it was given.
 func TestAMachineAlone(t *testing.T) {
-	d := Draft{KeepSecrets: true, Values: map[string]string{
+	d := Draft{KeepSecrets: true}.WithValues(map[string]string{
 		"cluster-id": "prod", "username": "ops", "password": "secret", "service.cidr": "nonsense",
 		"runtime": "nonsense",
-	}}
+	})
 	m := Machine{Name: "a b", IP: "192.0.2.1", Port: "2222", Roles: []bundle.Role{bundle.Worker}}
 	c, n, err := d.Alone(m, "deploy.yaml")
 	if err != nil {

@@ -75,9 +75,8 @@ func readOver(ctx context.Context, q request.ImportRead, d Deps) (*prepared, con
 		Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}
 	draft := config.Draft{
 		Machines: []config.Machine{{Name: "first", IP: q.Address.String(), Roles: first.Roles}},
-		Values: map[string]string{"cluster-id": q.Cluster, "username": q.Login.User, "private-key-path": q.Login.Key,
-			"eggo.password-from": q.Password, "eggo.sudo-password-from": q.Sudo, "eggo.driver": config.DriverKubeadm},
-	}
+	}.WithValues(map[string]string{"cluster-id": q.Cluster, "username": q.Login.User, "private-key-path": q.Login.Key,
+		"eggo.password-from": q.Password, "eggo.sudo-password-from": q.Sudo, "eggo.driver": config.DriverKubeadm})
 	root := d.Store.Where()
 	for arch, key := range map[string]string{"amd64": "package-src.x86src", "arm64": "package-src.armsrc"} {
 		// Without a bundle it is clear where one is looked for: no run needs it before a node is installed.

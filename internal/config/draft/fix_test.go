@@ -24,7 +24,7 @@ func TestFix_OffersALoadBalancer(t *testing.T) {
 		"workers are planes":   {[][]bundle.Role{{bundle.ControlPlane, bundle.Worker}, plane}, nil, -1},
 		"a running cluster":    {[][]bundle.Role{plane, plane, worker}, map[string]bool{}, -1},
 	} {
-		d := config.Draft{Values: map[string]string{"apiserver-endpoint": "192.0.2.1:6443"}}
+		d := config.Draft{}.WithValues(map[string]string{"apiserver-endpoint": "192.0.2.1:6443"})
 		for _, r := range c.roles {
 			d.Machines = append(d.Machines, config.Machine{Roles: r})
 		}
@@ -42,7 +42,7 @@ func TestFix_OffersALoadBalancer(t *testing.T) {
 		change()
 		at := slices.IndexFunc(d.Machines, func(m config.Machine) bool { return m.Has(bundle.LoadBalancer) })
 		if at != c.at || d.Value("apiserver-endpoint") != "" {
-			t.Errorf("%s: machine %d, %v", name, at, d.Values)
+			t.Errorf("%s: machine %d, %v", name, at, d)
 		}
 		if _, again, _ := Fix(&d, c.members, found); again != nil {
 			again()

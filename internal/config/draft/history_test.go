@@ -9,7 +9,7 @@ import (
 // What is undone comes back by redo, until something else is changed.
 func TestHistory(t *testing.T) {
 	named := func(name string) config.Draft {
-		d := config.Draft{Values: map[string]string{}}
+		d := config.Draft{}
 		d.Set("cluster-id", name)
 		return d
 	}
@@ -21,13 +21,13 @@ func TestHistory(t *testing.T) {
 	h.Changed(named("b"))
 	d, ok := h.Undo(named("c")) // typed, and not a step of its own yet
 	if !ok || d.Value("cluster-id") != "b" {
-		t.Error(d.Values, ok)
+		t.Error(d.Value("cluster-id"), ok)
 	}
 	if d, ok = h.Undo(d); !ok || d.Value("cluster-id") != "a" {
-		t.Error(d.Values, ok)
+		t.Error(d.Value("cluster-id"), ok)
 	}
 	if d, ok = h.Redo(d); !ok || d.Value("cluster-id") != "b" {
-		t.Error(d.Values, ok)
+		t.Error(d.Value("cluster-id"), ok)
 	}
 	h.Changed(named("d"))
 	if _, ok = h.Redo(named("d")); ok {

@@ -208,9 +208,10 @@ func entryOf(m *yaml.Node, key string, fresh func() *yaml.Node) *yaml.Node {
 // AskBastion has a draft say that the password of a bastion is asked for. who is the bastion as the login to it,
 // user@host or user@host:port; user is who logs in where none is said. It gives false if the draft has no such bastion.
 func AskBastion(d *config.Draft, user, who string) bool {
-	probe := config.Draft{Values: map[string]string{"cluster-id": "x", "eggo.bastion": d.Value("eggo.bastion"),
-		config.BundleKey("amd64"): "/x.tar.gz"}, Machines: []config.Machine{{Name: "x", IP: "192.0.2.1",
-		Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+	probe := config.Draft{Machines: []config.Machine{{Name: "x", IP: "192.0.2.1",
+		Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}},
+	}.WithValues(map[string]string{"cluster-id": "x", "eggo.bastion": d.Value("eggo.bastion"),
+		config.BundleKey("amd64"): "/x.tar.gz"})
 	c, _ := probe.Check("deploy.yaml")
 	if c == nil {
 		return false

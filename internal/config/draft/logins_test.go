@@ -17,16 +17,16 @@ func TestAPasswordOfABastionIsAskedFor(t *testing.T) {
 		{"ops@b.example", "other@b.example", ""}, {"ops@b.example", "b.example", ""}, {"", "ops@b.example", ""},
 		{"not a bastion!", "ops@b.example", ""},
 	} {
-		d := config.Draft{Values: map[string]string{"eggo.bastion": c.text}}
+		d := config.Draft{}.WithValues(map[string]string{"eggo.bastion": c.text})
 		known := AskBastion(&d, "root", c.who)
 		if known != (c.want != "") || known != strings.Contains(d.Value("eggo.bastion"), "prompt") {
-			t.Errorf("%s of %s: %v, %s", c.who, c.text, known, d.Values)
+			t.Errorf("%s of %s: %v, %s", c.who, c.text, known, d.Value("eggo.bastion"))
 		}
 		if !known && d.Value("eggo.bastion") != c.text {
-			t.Errorf("%s became %s", c.text, d.Values)
+			t.Errorf("%s became %s", c.text, d.Value("eggo.bastion"))
 		}
 		if !strings.Contains(d.Value("eggo.bastion"), c.want) {
-			t.Errorf("no %s in %s", c.want, d.Values)
+			t.Errorf("no %s in %s", c.want, d.Value("eggo.bastion"))
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestBastionsOfAList(t *testing.T) {
 		"a 10.0.0.1 bastion=b bastion-key=/k\nc 10.0.0.2 bastion=d": {"",
 			`a: {bastion: [{"host": "b", "port": 22, "private-key-path": "/k"}]}` + "\nc: {bastion: \"d\"}"},
 	} {
-		d := config.Draft{Values: map[string]string{}}
+		d := config.Draft{}
 		l := machines.Read(text)
 		AddMachines(&d, l.Entries, nil)
 		if d.Value("eggo.bastion") != want.all || d.Value("eggo.machines") != want.own {
@@ -55,7 +55,7 @@ func TestBastionsOfAList(t *testing.T) {
 			}
 		}
 		l = WithoutBastions(l)
-		d = config.Draft{Values: map[string]string{}}
+		d = config.Draft{}
 		AddMachines(&d, l.Entries, nil)
 		if len(l.Notes) == 0 || l.Notes[0].Key != "machines.bastion-dropped" || d.Value("eggo.bastion") != "" {
 			t.Errorf("%s: %v", text, l.Notes)

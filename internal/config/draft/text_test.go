@@ -42,8 +42,9 @@ func TestNoPasswordIsShown(t *testing.T) {
 // A file that was written in one language and is reviewed in the other differs in what it says, not in its comments;
 // comments of the user's own, which writing drops, are shown.
 func TestCommentsOfTheOtherLanguageAreNoDifference(t *testing.T) {
-	d := config.Draft{Values: map[string]string{"cluster-id": "prod", "username": "ops", "eggo.hostname": "set"},
-		Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
+	d := config.Draft{
+		Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}},
+	}.WithValues(map[string]string{"cluster-id": "prod", "username": "ops", "eggo.hostname": "set"})
 	changed := d.Clone()
 	changed.Set("username", "admin")
 	langs := []*i18n.Printer{i18n.NewPrinter(i18n.English), i18n.NewPrinter(i18n.Chinese)}

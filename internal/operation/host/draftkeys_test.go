@@ -25,8 +25,8 @@ func TestKeysBehindABastionAreAskedAboutOnce(t *testing.T) {
 	gate := remotetest.New(t)
 	d := testServices(t)
 	mine := filepath.Join(t.TempDir(), "mine")
-	of := config.Draft{Values: map[string]string{"password": "secret", "cluster-id": "prod", "eggo.known-hosts": mine,
-		"eggo.bastion": fmt.Sprintf("[{host: %s, port: %d}]", gate.IP, gate.Port)}}
+	of := config.Draft{}.WithValues(map[string]string{"password": "secret", "cluster-id": "prod",
+		"eggo.known-hosts": mine, "eggo.bastion": fmt.Sprintf("[{host: %s, port: %d}]", gate.IP, gate.Port)})
 	for i := range 3 {
 		s := remotetest.New(t)
 		of.Machines = append(of.Machines, config.Machine{Name: fmt.Sprintf("n%d", i+1), IP: s.IP,
@@ -73,8 +73,8 @@ func TestKeysBehindABastionAreAskedAboutOnce(t *testing.T) {
 func TestTheAnswerAboutABastionReachesAllThatWait(t *testing.T) {
 	t.Parallel()
 	gate, s, d := remotetest.New(t), remotetest.New(t), testServices(t)
-	of := config.Draft{Values: map[string]string{"password": "secret", "cluster-id": "prod",
-		"eggo.bastion": fmt.Sprintf("[{host: %s, port: %d}]", gate.IP, gate.Port)}}
+	of := config.Draft{}.WithValues(map[string]string{"password": "secret", "cluster-id": "prod",
+		"eggo.bastion": fmt.Sprintf("[{host: %s, port: %d}]", gate.IP, gate.Port)})
 	for i := range cap(d.turn) + 4 {
 		of.Machines = append(of.Machines, config.Machine{Name: fmt.Sprintf("n%d", i+1), IP: s.IP,
 			Port: strconv.Itoa(s.Port), Roles: []bundle.Role{bundle.Worker}})

@@ -77,7 +77,7 @@ func (d *draftServices) load() (draft.Saved, bool) {
 	if json.Unmarshal(d.kept.Load(), &s) != nil {
 		return s, false // a draft that cannot be read is none
 	}
-	said := len(s.Draft.Machines) > 0 || len(s.Draft.Values) > 0 || len(s.Typed) > 0
+	said := len(s.Draft.Machines) > 0 || s.Draft.Count() > 0 || len(s.Typed) > 0
 	s.Draft = s.Draft.Clone()
 	return s, said
 }

@@ -47,7 +47,7 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
 	d := testServices(t)
-	of := config.Draft{Values: map[string]string{"password": "secret", "service.cidr": "nonsense"}}
+	of := config.Draft{}.WithValues(map[string]string{"password": "secret", "service.cidr": "nonsense"})
 	m := config.Machine{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port), Roles: []bundle.Role{bundle.Worker}}
 	if s, last := inspect(d, of, m, false); last.Stage != draft.Failed || last.Fault.Code != "ssh.hostkey-unknown" {
 		t.Errorf("refused: %v, %v", s, last.Fault)
@@ -61,7 +61,7 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 	if s, _ := inspect(d, of, m, false); strings.Join(s, " ") != "login looking seen" {
 		t.Errorf("a key that is trusted is asked about again: %v", s)
 	}
-	of.Values["password"] = "wrong"
+	of.Set("password", "wrong")
 	if _, last := inspect(d, of, m, false); last.Stage != draft.Failed || last.Fault.Class != event.ClassAuth {
 		t.Errorf("%+v", last.Fault)
 	}
@@ -71,7 +71,7 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 		t.Errorf("%+v", last.Fault)
 	}
 	file := filepath.Join(d.h.Getenv("HOME"), "c", "deploy.yaml")
-	of.Values["cluster-id"] = "prod"
+	of.Set("cluster-id", "prod")
 	if err := d.write(file, of, d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +89,9 @@ func TestTheWizardWritesWithABackup(t *testing.T) {
 	if filepath.Base(file) != "deploy.yaml" {
 		t.Error(file)
 	}
-	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "geheim"},
-		Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
+	of := config.Draft{
+		Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}},
+	}.WithValues(map[string]string{"cluster-id": "prod", "password": "geheim"})
 	if err := d.write(file, of, d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestTheWizardNamesNoForeignSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "deploy.yaml")
-	if err := d.write(file, config.Draft{Values: map[string]string{"cluster-id": "prod"}},
+	if err := d.write(file, config.Draft{}.WithValues(map[string]string{"cluster-id": "prod"}),
 		d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestNoSchemaOfAFileThatIsNotThere(t *testing.T) {
 		if err := os.Mkdir(file, 0o700); err != nil { // no file can take its place
 			t.Fatal(err)
 		}
-		err := d.write(file, config.Draft{Values: map[string]string{"cluster-id": "prod"}}, d.h.Printer())
+		err := d.write(file, config.Draft{}.WithValues(map[string]string{"cluster-id": "prod"}), d.h.Printer())
 		if err == nil {
 			t.Error("a directory was replaced")
 		}
@@ -182,10 +183,11 @@ func TestTheWizardRunsPreflight(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
 	d := testServices(t)
-	of := config.Draft{Values: map[string]string{"password": "secret", "package-src.x86src": "/nowhere/x.tar.gz",
-		"package-src.armsrc": "/nowhere/y.tar.gz"},
+	of := config.Draft{
 		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port),
-			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}},
+	}.WithValues(map[string]string{"password": "secret", "package-src.x86src": "/nowhere/x.tar.gz",
+		"package-src.armsrc": "/nowhere/y.tar.gz"})
 	run := func() (codes []string, end draft.Check) {
 		d.preflight(context.Background(), of, "deploy.yaml", func(c draft.Check) {
 			if c.Finding != nil {
@@ -226,10 +228,11 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 	t.Parallel()
 	srv := remotetest.New(t)
 	d := testServices(t)
-	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "secret",
-		"package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"},
+	of := config.Draft{
 		Machines: []config.Machine{{Name: "n1", IP: srv.IP, Port: strconv.Itoa(srv.Port),
-			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}},
+	}.WithValues(map[string]string{"cluster-id": "prod", "password": "secret",
+		"package-src.x86src": "/nowhere/x.tar.gz", "package-src.armsrc": "/nowhere/y.tar.gz"})
 	saved := filepath.Join(d.h.Root, "prod", store.ConfigName)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(saved), 0o700), os.WriteFile(saved, of.YAML(), 0o600)); err != nil {
 		t.Fatal(err)
@@ -319,8 +322,9 @@ func TestMachinesThatJoinAreARequest(t *testing.T) {
 func TestTheWizardWritesComments(t *testing.T) {
 	t.Parallel()
 	d := testServices(t)
-	of := config.Draft{Values: map[string]string{"cluster-id": "prod", "runtime": "docker"},
-		Machines: []config.Machine{{Name: "n1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}}}
+	of := config.Draft{
+		Machines: []config.Machine{{Name: "n1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}},
+	}.WithValues(map[string]string{"cluster-id": "prod", "runtime": "docker"})
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		p, file := i18n.NewPrinter(lang), filepath.Join(t.TempDir(), "deploy.yaml")
 		if err := d.write(file, of, p); err != nil {

@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -194,7 +193,7 @@ func (t *typed) nodes(q url.Values) {
 	if keys || slices.ContainsFunc(list.Entries, func(e machines.Entry) bool { return e.Key != "" }) {
 		t.told = append(t.told, event.M("page.nodes.keys"))
 	}
-	d := config.Draft{Values: maps.Clone(t.Settings)}
+	d := config.Draft{}.WithValues(t.Settings)
 	draft.AddMachines(&d, list.Entries, nil)
 	t.SSH.User = cmp.Or(t.SSH.User, d.Value("username"))
 	for _, key := range []string{"eggo.machines", "eggo.bastion"} {
@@ -249,7 +248,7 @@ func roleWord(r bundle.Role) string {
 
 // logins has deploy.yaml ask for the passwords that single nodes and bastions have; the request has them.
 func (t *typed) logins(q url.Values) {
-	d := config.Draft{Values: t.Settings}
+	d := config.Draft{}.WithValues(t.Settings)
 	for i := range groups(q, "login") {
 		who, password, sudo := loginOf(q, i)
 		if who == "" && password+sudo == "" {

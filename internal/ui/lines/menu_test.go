@@ -41,14 +41,13 @@ func TestJoiningLineByLine(t *testing.T) {
 				"1", "y",
 			}, "\n")+"\n")
 			cluster := config.Draft{
-				Values: map[string]string{
-					"cluster-id": "rack", "username": "root", "package-src.x86src": "/b.tar.gz",
-					"eggo.password-from": "prompt",
-				},
 				Machines: []config.Machine{{
 					Name: "m1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd, bundle.Worker},
 				}},
-			}
+			}.WithValues(map[string]string{
+				"cluster-id": "rack", "username": "root", "package-src.x86src": "/b.tar.gz",
+				"eggo.password-from": "prompt",
+			})
 			var did []string
 			secret := ""
 			svc := f.draft()

@@ -156,8 +156,9 @@ func TestReviewStartsWithThePreview(t *testing.T) {
 			return []draft.Past{{Cluster: "old", Nodes: 5, Took: 340 * time.Second,
 				At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}}
 		}
-		w.g.Draft = config.Draft{Values: map[string]string{"package-src.x86src": "/b"}, Machines: []config.Machine{
-			{Name: "m", IP: "10.0.0.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+		w.g.Draft = config.Draft{Machines: []config.Machine{
+			{Name: "m", IP: "10.0.0.1", Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}},
+		}.WithValues(map[string]string{"package-src.x86src": "/b"})
 		for i := range 5 {
 			w.g.Draft.Machines = append(w.g.Draft.Machines, config.Machine{Name: "w-" + strconv.Itoa(i+1),
 				IP: "10.0.0.1" + strconv.Itoa(i), Roles: []bundle.Role{bundle.Worker}})

@@ -19,10 +19,11 @@ import (
 // openAdd opens the page that adds nodes to a cluster of one machine.
 func openAdd(t *testing.T, w *world, lang i18n.Lang) (*ui.App, *Page) {
 	t.Helper()
-	d := config.Draft{Values: map[string]string{"cluster-id": "prod", "password": "geheim",
-		"package-src.x86src": "/srv/x.tar.gz"}, KeepSecrets: true,
+	d := config.Draft{KeepSecrets: true,
 		Machines: []config.Machine{{Name: "m1", IP: "10.0.0.1",
-			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}},
+	}.WithValues(map[string]string{"cluster-id": "prod", "password": "geheim",
+		"package-src.x86src": "/srv/x.tar.gz"})
 	p := NewAdd(context.Background(), w.services(), d, "/state/deploy.yaml")
 	a := ui.New(p, ui.Options{Lang: lang})
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 30})
@@ -43,7 +44,7 @@ func TestNodesToAddOutliveTheTerminal(t *testing.T) {
 		uitest.Type(t, a, "web-1 10.0.0.20")
 		uitest.Keys(t, a, "enter")
 		uitest.Type(t, a, "web-2 10.0.0.")
-		if s := w.saved; len(s.Draft.Machines) != 1 || len(s.Draft.Values) > 0 ||
+		if s := w.saved; len(s.Draft.Machines) != 1 || s.Draft.Count() > 0 ||
 			s.Typed["machine"] != "web-2 10.0.0." {
 			t.Fatalf("%+v", s)
 		}

@@ -336,10 +336,11 @@ func TestAFindingIsFixed(t *testing.T) {
 // Machines join a cluster that is there: its own stay as they are, whatever keys come.
 func TestMachinesJoin(t *testing.T) {
 	wo := &world{files: map[string]string{}, written: map[string]config.Draft{}}
-	d := config.Draft{Values: map[string]string{"cluster-id": "prod", "package-src.x86src": "/srv/x.tar.gz",
-		"eggo.password-from": "prompt"},
+	d := config.Draft{
 		Machines: []config.Machine{{Name: "m1", IP: "10.0.0.1",
-			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}}}
+			Roles: []bundle.Role{bundle.ControlPlane, bundle.Etcd}}},
+	}.WithValues(map[string]string{"cluster-id": "prod", "package-src.x86src": "/srv/x.tar.gz",
+		"eggo.password-from": "prompt"})
 	wo.files["/state/deploy.yaml"] = string(d.Commented(i18n.NewPrinter(i18n.Chinese)))
 	p := NewAdd(context.Background(), wo.services(), d, "/state/deploy.yaml")
 	a := ui.New(p, ui.Options{Lang: i18n.English})

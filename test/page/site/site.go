@@ -240,8 +240,8 @@ func (s *Site) answerNodes(w http.ResponseWriter, r *http.Request) {
 
 // Install has a cluster in the state directory, with the nodes of a plan.
 func (s *Site) Install(ctx context.Context, name string, plan event.PlanMade) error {
-	d := config.Draft{Values: map[string]string{"cluster-id": name, "username": "root",
-		config.BundleKey("amd64"): "/srv/bundle-amd64.tar.gz"}}
+	d := config.Draft{}.WithValues(map[string]string{"cluster-id": name, "username": "root",
+		config.BundleKey("amd64"): "/srv/bundle-amd64.tar.gz"})
 	var known []string
 	for _, h := range plan.Hosts {
 		if h.Name == "" {

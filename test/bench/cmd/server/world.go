@@ -94,8 +94,8 @@ func start(ctx context.Context, dir, program string, n int) (w *world, err error
 
 // install has a cluster of three nodes in the state directory, with the log of a deploy.
 func (w *world) install(ctx context.Context, name string) error {
-	d := config.Draft{Values: map[string]string{"cluster-id": name, "username": "root",
-		config.BundleKey("amd64"): "/srv/bundle-amd64.tar.gz"}}
+	d := config.Draft{}.WithValues(map[string]string{"cluster-id": name, "username": "root",
+		config.BundleKey("amd64"): "/srv/bundle-amd64.tar.gz"})
 	for i, role := range []bundle.Role{bundle.ControlPlane, bundle.Worker, bundle.Worker} {
 		m := config.Machine{Name: fmt.Sprintf("n%d", i+1), IP: fmt.Sprintf("192.0.2.%d", i+1),
 			Roles: []bundle.Role{role}}
