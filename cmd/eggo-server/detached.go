@@ -111,7 +111,7 @@ func redirect(path string) error {
 // the server runs as are used.
 func deps(root string, own func() config.Addresses) operation.Deps {
 	d := local.Deps(local.Options{Root: root, SSH: dial.Options{Own: own}})
-	d.Who = journal.Holder{PID: os.Getpid(), Since: time.Now()}
+	d.Who = journal.Holder{Program: "eggo-server", PID: os.Getpid(), Since: time.Now()}
 	if u, err := user.Current(); err == nil {
 		d.Who.User = u.Username
 	}

@@ -66,7 +66,7 @@ func (o *runOptions) limitFlag(cmd *cobra.Command, env *environment) {
 
 // whoami names this run to another operator who finds the cluster or a node locked.
 func whoami(verb string) journal.Holder {
-	h := journal.Holder{PID: os.Getpid(), Verb: verb, Since: time.Now()}
+	h := journal.Holder{Program: "eggo-tui", PID: os.Getpid(), Verb: verb, Since: time.Now()}
 	if u, err := user.Current(); err == nil {
 		h.User = u.Username
 	}

@@ -73,7 +73,7 @@ func (r *Restoring) Content() BackupContent { return BackupContent{r.manifest, r
 // Place puts the files where they belong, and gives the request of the run that does the rest: a restore of etcd on the
 // machines that the cluster has, or a deploy to new ones, which begins with the snapshot. nil: nothing is left to do.
 func (r *Restoring) Place(ctx context.Context) (next request.Request, err error) {
-	err = r.locked(ctx, func(files Files) error {
+	err = r.locked(ctx, func(ctx context.Context, files Files) error {
 		if err := r.check(ctx); err != nil { // somebody else may have worked on it since
 			return err
 		}
@@ -93,23 +93,19 @@ func (r *Restoring) Undo(ctx context.Context) error {
 	if r.aside+r.placed == "" && r.seed == nil {
 		return nil
 	}
-	return r.locked(ctx, func(files Files) error { return r.bringBack(ctx, files) })
+	return r.locked(ctx, r.bringBack)
 }
 
 // locked does something with the lock of the cluster.
-func (r *Restoring) locked(ctx context.Context, do func(Files) error) error {
+func (r *Restoring) locked(ctx context.Context, do func(context.Context, Files) error) error {
 	files, err := r.deps.Store.Open(ctx, r.manifest.Cluster)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	me := r.deps.Who
-	me.Verb, me.Since = "backup restore", r.deps.clock().Now()
-	lock, err := files.Journal().Lock(me)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(files), lock.Unlock())
+	return withLock(ctx, r.deps, files, r.manifest.Cluster, "backup restore", func(ctx context.Context) error {
+		return do(ctx, files)
+	})
 }
 
 func (r *Restoring) bringBack(ctx context.Context, files Files) error {

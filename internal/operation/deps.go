@@ -68,8 +68,12 @@ type Store interface {
 // depends on it.
 type Files interface {
 	Dir() string
-	// Journal has the runs and the lock; it is a directory by design.
+	// Journal has the runs; it is a directory by design.
 	Journal() *journal.Cluster
+	// Lock takes the cluster's lock without waiting. If another process has it, the error is Held of its holder.
+	Lock(ctx context.Context, me journal.Holder) (Lock, error)
+	// Free returns nil if nobody holds the lock, otherwise the error that Lock would return.
+	Free(ctx context.Context) error
 	// Config is the cluster's own deploy.yaml, and the path that it has, or would have; fs.ErrNotExist when it has
 	// none.
 	Config() (text []byte, path string, err error)

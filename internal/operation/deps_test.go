@@ -27,6 +27,7 @@ type fakes struct {
 	fail   phases.Kept       // cannot be persisted
 	saw    func(phases.Kept) // looks on while something is persisted; nil: nobody
 	locked map[string]string // holder by node
+	lost   chan struct{}     // closed when the cluster's lock is lost; nil: it cannot be lost
 	heads  map[string]*bundle.Manifest
 	vouch  []config.BundleSource // whose signatures were asked about
 }
@@ -80,7 +81,8 @@ func fakesOf(lab *phasestest.Lab) *fakes {
 }
 
 func (f *fakes) deps() Deps {
-	return Deps{Store: f, Dialer: f, Bundles: f, Version: "v0", Who: journal.Holder{User: "me", Host: "here", PID: 7}}
+	me := journal.Holder{User: "me", Host: "here", PID: 7, Program: "eggo-tui"}
+	return Deps{Store: f, Dialer: f, Bundles: f, Version: "v0", Who: me}
 }
 
 func (f *fakes) Clusters(context.Context) ([]string, error) {
@@ -146,6 +148,24 @@ type fakeFiles struct {
 
 func (f *fakeFiles) Dir() string               { return f.c.Path() }
 func (f *fakeFiles) Journal() *journal.Cluster { return f.c }
+
+func (f *fakeFiles) Free(context.Context) error { return f.c.Free() }
+func (f *fakeFiles) Lock(_ context.Context, me journal.Holder) (Lock, error) {
+	l, err := f.c.Lock(me)
+	if err != nil {
+		return nil, err
+	}
+	return losable{l, f.of.lost}, nil
+}
+
+// losable is the lock of a directory that a test takes away.
+type losable struct {
+	*journal.Lock
+	lost chan struct{}
+}
+
+func (l losable) Lost() <-chan struct{} { return l.lost }
+
 func (f *fakeFiles) KeepStages([]string) error { return nil }
 func (f *fakeFiles) Close() error              { return nil }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
 	"github.com/eggo-k8s/eggo/internal/run/event"
-	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // importName is the deploy.yaml of a cluster that is being imported, until preflight has passed; importMark is there as
@@ -60,7 +59,8 @@ func ReadImport(
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}
-	next.Source, err = placeImport(ctx, d, q.Cluster, phases.ForeignPKI, taken.Text, taken.PKI, known)
+	next.Source, err = placeImport(ctx, d,
+		imported{q.Cluster, phases.ForeignPKI, taken.Text, taken.PKI, known})
 	if err == nil && next.Source.Cluster != "" {
 		again := event.NewFault(event.ClassPreflight, "import.again", nil, "file",
 			filepath.Join(d.Store.Where(), q.Cluster, "deploy.yaml"))
@@ -149,7 +149,7 @@ func ReadEggo(ctx context.Context, q request.ImportEggo, d Deps) (request.Reques
 		return nil, err
 	}
 	next := request.Import{Common: request.Common{HostKeys: q.HostKeys}, EggoDir: q.Dir}
-	next.Source, err = placeImport(ctx, d, s.cluster.Name, from, text, files, nil)
+	next.Source, err = placeImport(ctx, d, imported{s.cluster.Name, from, text, files, nil})
 	return next, err
 }
 
@@ -165,47 +165,52 @@ func readRegular(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
+// imported is what was read of a cluster that was made elsewhere.
+type imported struct {
+	name, from string
+	text       []byte            // deploy.yaml
+	secrets    map[string][]byte // of its CAs, by file name
+	known      []byte            // host keys; nil: none
+}
+
 // placeImport puts what was read into the cluster's directory. Its deploy.yaml becomes the cluster's own when preflight
 // has passed. A cluster that is there already is imported again if it has the same CAs.
-func placeImport(
-	ctx context.Context, d Deps, name, from string, text []byte, secrets map[string][]byte, known []byte,
-) (source request.Source, err error) {
-	if c, problems := config.Load(text, importName); c == nil {
+func placeImport(ctx context.Context, d Deps, i imported) (source request.Source, err error) {
+	if c, problems := config.Load(i.text, importName); c == nil {
 		if d.Problems != nil {
 			d.Problems(importName, problems)
 		}
 		return source, problems.Err()
 	}
-	if err := pki.CheckTakeOver(from, secrets, d.clock().Now()); err != nil {
+	if err := pki.CheckTakeOver(i.from, i.secrets, d.clock().Now()); err != nil {
 		return source, err
 	}
-	files, err := d.Store.Open(ctx, name)
+	files, err := d.Store.Open(ctx, i.name)
 	if err != nil {
 		return source, err
 	}
 	defer files.Close()
-	me := d.Who
-	me.Verb, me.Since = string(request.VerbImport), d.clock().Now()
-	lock, err := files.Journal().Lock(me)
-	if err != nil {
-		return source, err
-	}
-	defer func() {
-		if err != nil {
+	err = withLock(ctx, d, files, i.name, string(request.VerbImport), func(ctx context.Context) (err error) {
+		if source, err = i.place(ctx, d, files); err != nil && !lockWasLost(ctx) {
 			err = errors.Join(err, dropImport(files))
 		}
-		err = errors.Join(err, unlocked(lock))
-	}()
+		return err
+	})
+	return source, err
+}
+
+// place does the work of placeImport under the lock of the cluster.
+func (i imported) place(ctx context.Context, d Deps, files Files) (source request.Source, err error) {
 	if err := markImport(files.Dir()); err != nil {
 		return source, err
 	}
-	err = pki.TakeOver(filepath.Join(files.Dir(), "pki"), secrets, d.clock().Now())
+	err = pki.TakeOver(filepath.Join(files.Dir(), "pki"), i.secrets, d.clock().Now())
 	if f := event.AsFault(err); f != nil && f.Code == "pki.external-differs" {
-		if ca, _ := os.ReadFile(filepath.Join(files.Dir(), "pki", "ca.crt")); bytes.Equal(ca, secrets["ca.crt"]) {
-			return source, event.NewFault(event.ClassPreflight, "import.key-differs", nil, "cluster", name, "dir",
-				files.Dir(), "file", f.Args["file"], "from", from)
+		if ca, _ := os.ReadFile(filepath.Join(files.Dir(), "pki", "ca.crt")); bytes.Equal(ca, i.secrets["ca.crt"]) {
+			return source, event.NewFault(event.ClassPreflight, "import.key-differs", nil, "cluster", i.name, "dir",
+				files.Dir(), "file", f.Args["file"], "from", i.from)
 		}
-		return source, event.NewFault(event.ClassUsage, "import.known", nil, "cluster", name, "dir", files.Dir())
+		return source, event.NewFault(event.ClassUsage, "import.known", nil, "cluster", i.name, "dir", files.Dir())
 	}
 	if err != nil {
 		return source, err
@@ -214,9 +219,9 @@ func placeImport(
 		return source, err
 	}
 	if _, _, err := files.Config(); err == nil { // an import that is repeated
-		return request.Source{Cluster: name}, nil
+		return request.Source{Cluster: i.name}, nil
 	}
-	for file, data := range map[string][]byte{"known_hosts": known, importName: text} {
+	for file, data := range map[string][]byte{"known_hosts": i.known, importName: i.text} {
 		if data == nil {
 			continue
 		}
@@ -290,21 +295,13 @@ func DropImport(ctx context.Context, d Deps, q request.Request) error {
 	if _, err := os.Lstat(filepath.Join(files.Dir(), importMark)); err != nil {
 		return nil //nolint:nilerr // there is none
 	}
-	me := d.Who
-	me.Verb, me.Since = string(request.VerbImport), d.clock().Now()
-	lock, err := files.Journal().Lock(me)
-	if err != nil {
-		return nil //nolint:nilerr // somebody does
+	err = withLock(ctx, d, files, name, string(request.VerbImport), func(context.Context) error {
+		return dropImport(files)
+	})
+	if f := event.AsFault(err); f != nil && f.Class == event.ClassLocked {
+		return nil // somebody works on the cluster
 	}
-	return errors.Join(dropImport(files), unlocked(lock))
-}
-
-// unlocked gives back a lock whose directory may be gone.
-func unlocked(l *journal.Lock) error {
-	if err := l.Unlock(); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return err
 }
 
 // imports takes over the cluster of the operation's deploy.yaml.

@@ -28,6 +28,7 @@ type prepared struct {
 	bundles BundleSession
 	files   Files      // when they are open
 	bus     *event.Bus // likewise
+	lock    Lock       // of the cluster; nil: nothing is changed
 	holder  string     // of the nodes' locks; "" is nobody: nothing is changed
 	known   string     // file of host keys; "": that of the cluster
 	also    []string   // files of host keys that are only read
@@ -173,7 +174,7 @@ func (p *prepared) connect(ctx context.Context, n config.Node) (node.Host, error
 func (p *prepared) phasesEnv() phases.Env {
 	return phases.Env{
 		Cluster: p.cluster, Saved: p.saved, Accepted: p.keep, Connect: p.connect, Stage: p.bundles.Stage,
-		StateDir: p.files.Dir(), Persist: p.files.Persist, Emit: p.emit, Now: p.deps.clock().Now, Hooks: p.hooks,
+		StateDir: p.files.Dir(), Persist: p.persist, Emit: p.emit, Now: p.deps.clock().Now, Hooks: p.hooks,
 		Verb: string(p.request.Verb()), Undo: p.request.Base().OnFailure.Undo,
 	}
 }
@@ -183,6 +184,9 @@ func (p *prepared) keep(ctx context.Context) error {
 	text, err := p.absolute()
 	if err != nil {
 		return err
+	}
+	if isLost(p.lock) {
+		return lockLost(p.cluster.Name)
 	}
 	p.kept = true
 	return p.files.SaveConfig(ctx, text)

@@ -57,7 +57,7 @@ func (p *prepared) ask(
 	if p.files, err = p.deps.Store.Open(ctx, p.cluster.Name); err != nil {
 		return err
 	}
-	if err := p.files.Journal().Free(); err != nil { // it would be found out after all the questions
+	if err := p.files.Free(ctx); err != nil { // it would be found out after all the questions
 		return err
 	}
 	if err := p.loadOwn(p.files); err != nil {

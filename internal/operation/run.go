@@ -3,7 +3,6 @@ package operation
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strconv"
 
@@ -19,7 +18,6 @@ import (
 // run is one run in this process.
 type run struct {
 	*prepared
-	lock    *journal.Lock
 	log     *journal.Writer
 	resumed bool
 }
@@ -39,7 +37,7 @@ func Start(ctx context.Context, q request.Request, d Deps) (*Handle, error) {
 		}
 		return nil, errors.Join(err, r.close())
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := whileHeld(ctx, r.lock, r.cluster.Name)
 	l := &local{run: r.is(), stop: make(chan struct{}), cancel: cancel, asked: &asked{}, over: make(chan struct{})}
 	go func() {
 		defer close(l.over)
@@ -61,11 +59,10 @@ func (r *run) open(ctx context.Context) (err error) {
 	if r.files, err = d.Store.Open(ctx, r.cluster.Name); err != nil {
 		return err
 	}
-	me := d.Who
-	me.Verb, me.Since = verb, d.clock().Now()
-	r.holder = fmt.Sprintf("%s@%s pid %d: eggo-tui %s %s", me.User, me.Host, me.PID, verb, r.cluster.Name)
+	me := d.holder(verb)
+	r.holder = me.String() + " " + r.cluster.Name
 	runs := r.files.Journal()
-	if r.lock, err = runs.Lock(me); err != nil {
+	if r.lock, err = r.files.Lock(ctx, me); err != nil {
 		return err
 	}
 	if err := r.loadOwn(r.files); err != nil {
@@ -140,7 +137,7 @@ func (r *run) execute(ctx context.Context, l *local) (Result, error) {
 		return unlogged(err)
 	}
 	sum, err := engine.Run(ctx, w.plan(r.phasesEnv()), opts)
-	if w.tidy != nil {
+	if w.tidy != nil && !isLost(r.lock) {
 		w.tidy()
 	}
 	end := event.RunEnded{Outcome: event.OK, Changed: len(sum.Changed)}
@@ -202,7 +199,7 @@ func (r *run) end(ctx context.Context, err error) (Result, error) {
 	}
 	end := event.RunEnded{Outcome: event.Failed, Fault: event.AsFault(err)}
 	if ctx.Err() != nil { // whatever was broken off by that
-		end.Outcome, end.Fault = event.Interrupted, event.NewFault(event.ClassInterrupted, "run.interrupted", nil)
+		end.Outcome, end.Fault = event.Interrupted, interrupted(ctx)
 	}
 	end.Exit = int(exitcode.OfClass(end.Fault.Class))
 	return r.ended(end)
@@ -292,7 +289,7 @@ func mostSevere(ctx context.Context, err error, sum engine.Summary) *event.Fault
 		return f
 	}
 	if ctx.Err() != nil || event.AsFault(err) != nil && event.AsFault(err).Class == event.ClassInterrupted {
-		return event.NewFault(event.ClassInterrupted, "run.interrupted", nil)
+		return interrupted(ctx)
 	}
 	var first *event.Fault
 	for _, class := range []event.Class{event.ClassLocked, event.ClassAuth, event.ClassBundle, event.ClassPreflight} {

@@ -96,7 +96,7 @@ func commanding(code string) bool {
 
 func interrupted(code string) bool {
 	switch code {
-	case "run.interrupted", "engine.interrupted", "interrupted", "control.gone", "run.killed", "run.died":
+	case "run.interrupted", "engine.interrupted", "interrupted", "control.gone", "run.killed", "run.died", "lock.lost":
 		return true
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
@@ -25,6 +26,18 @@ func (f *files) Dir() string { return f.dir }
 
 // Journal implements operation.Files.
 func (f *files) Journal() *journal.Cluster { return f.journal }
+
+// Lock implements operation.Files.
+func (f *files) Lock(_ context.Context, me journal.Holder) (operation.Lock, error) {
+	l, err := f.journal.Lock(me)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Free implements operation.Files.
+func (f *files) Free(context.Context) error { return f.journal.Free() }
 
 // Config implements operation.Files.
 func (f *files) Config() (text []byte, path string, err error) {

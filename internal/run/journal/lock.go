@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,7 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Holder says who works on a cluster.
+// Holder names the process that works on a cluster: program and place.
 type Holder struct {
 	PID   int       `json:"pid"`
 	User  string    `json:"user"`
@@ -25,10 +27,29 @@ type Holder struct {
 	// Run is the ID of the run that the holder writes, noRun before there is one; "" was written by a version that did
 	// not say it.
 	Run string `json:"run,omitempty"`
+	// Program is eggo-tui or eggo-server; "" was written by a version that did not record it.
+	Program string `json:"program,omitempty"`
+}
+
+// String returns program and place in one line, as the lock of a node shows them.
+func (h Holder) String() string {
+	return fmt.Sprintf("%s@%s pid %d: %s %s", h.User, h.Host, h.PID, cmp.Or(h.Program, anyProgram), h.Verb)
+}
+
+// Held returns the fault lock.cluster-held, class locked: the holder has the lock of the cluster.
+func (h Holder) Held() *event.Fault {
+	since := "?"
+	if !h.Since.IsZero() {
+		since = h.Since.UTC().Format(time.RFC3339)
+	}
+	return event.NewFault(event.ClassLocked, "lock.cluster-held", nil, "program", cmp.Or(h.Program, anyProgram),
+		"pid", strconv.Itoa(h.PID), "user", cmp.Or(h.User, "?"), "host", cmp.Or(h.Host, "?"),
+		"verb", cmp.Or(h.Verb, "?"), "since", since)
 }
 
 const (
-	noRun = "-"
+	noRun      = "-"
+	anyProgram = "eggo" // a holder that did not record its program
 	// A process that looks whether the lock is held has it for the time of two system calls (see Busy); so who finds it
 	// taken tries again.
 	lockTries = 10
@@ -89,18 +110,7 @@ func (c *Cluster) lockFile() string { return filepath.Join(c.path, "lock") }
 // held is the fault that another process has the lock.
 func (c *Cluster) held() error {
 	h, _ := c.Holder()
-	text := func(s string) string {
-		if s == "" {
-			return "?"
-		}
-		return s
-	}
-	since := "?"
-	if !h.Since.IsZero() {
-		since = h.Since.UTC().Format(time.RFC3339)
-	}
-	return event.NewFault(event.ClassLocked, "lock.cluster-held", nil,
-		"pid", strconv.Itoa(h.PID), "user", text(h.User), "host", text(h.Host), "verb", text(h.Verb), "since", since)
+	return h.Held()
 }
 
 // Free is nil when nobody holds the lock now, else the fault of Lock.
@@ -148,6 +158,9 @@ func (c *Cluster) Writing(run string) bool {
 	}
 	return h.Run == run
 }
+
+// Lost returns nil: only the end of the process or Unlock frees the lock of a directory.
+func (l *Lock) Lost() <-chan struct{} { return nil }
 
 // Unlock gives the lock back. The lock's file stays: to remove it would let two hold it.
 func (l *Lock) Unlock() error {

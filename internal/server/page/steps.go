@@ -202,7 +202,7 @@ func advice(p *i18n.Printer, code, next string) string {
 	switch code {
 	case "run.failed", "engine.steps-failed":
 		return p.T("page.fix.continue")
-	case "run.interrupted", "engine.interrupted", "interrupted", "control.gone", "run.killed", "run.died":
+	case "run.interrupted", "engine.interrupted", "interrupted", "control.gone", "run.killed", "run.died", "lock.lost":
 		return p.T("page.next.continue")
 	case "usage.secret":
 		return p.T("page.secrets.next")
