@@ -267,7 +267,7 @@ func fullDisk(t *testing.T, s *stand.Stand) {
 	got, err := s.Try(ctx, "", "status", "--id", "features")
 	must(t, "status", err)
 	s.Say("status of a full disk: exit code %d\n%s", got.Code, tail(got.Out, 30))
-	must(t, "status", got.Has("n1"))
+	must(t, "status", got.Has("Ready,DiskPressure"))
 	onNode(t, s, "rm /var/full", "")
 	must(t, "pressure", stand.Until(ctx, s.Limit(7*time.Minute), "the node recovers", func(ctx context.Context) error {
 		_, err := s.Kubectl(ctx, "wait", "node/n1", "--for=condition=DiskPressure=False", "--timeout=5s")

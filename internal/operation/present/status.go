@@ -73,6 +73,9 @@ func Status(p *i18n.Printer, st *operation.StatusResult) document.Document {
 		} else if n.Why != "" {
 			texts = append(texts, n.Node+": "+n.Why)
 		}
+		for _, c := range n.Conditions {
+			texts = append(texts, p.T("status.condition."+c.Type, "node", n.Node))
+		}
 		for _, c := range n.Components {
 			if c.State != "active" {
 				texts = append(texts, p.T("status.component", "node", n.Node, "component", c.Name, "state", c.State))
@@ -137,6 +140,12 @@ func nodeState(p *i18n.Printer, n phases.NodeStatus) document.Cell {
 	switch {
 	case !n.Reached:
 		return document.Cell{Text: p.T(unreached(n.Fault)), Emphasis: document.Bad}
+	case n.Registered && n.Ready && len(n.Conditions) > 0:
+		words := []string{"Ready"}
+		for _, c := range n.Conditions {
+			words = append(words, c.Type)
+		}
+		return document.Cell{Text: strings.Join(words, ","), Emphasis: document.Bad}
 	case n.Registered && n.Ready:
 		return document.Cell{Text: "Ready", Emphasis: document.Good}
 	case n.Registered:

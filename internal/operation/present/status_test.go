@@ -76,6 +76,26 @@ func TestAStatusSaysWhatIsWell(t *testing.T) {
 	}
 }
 
+func TestStatus_NodeWithPressure(t *testing.T) {
+	t.Parallel()
+	st := &operation.StatusResult{Status: &phases.Status{Cluster: "rack", Nodes: []phases.NodeStatus{{
+		Node: "n1", Reached: true, Registered: true, Ready: true,
+		Conditions: []status.Condition{{Type: "DiskPressure"}, {Type: "PIDPressure"}},
+	}}}}
+	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
+		d := Status(i18n.NewPrinter(lang), st)
+		if bad := tones(d)[document.Bad]; bad[0] != "Ready,DiskPressure,PIDPressure" {
+			t.Errorf("%s: %q", lang, bad)
+		}
+		for _, w := range []string{"df -h", "n1: PIDPressure", "n1：PIDPressure"} {
+			if !strings.Contains(d.Text(), w) && w != map[i18n.Lang]string{i18n.English: "n1：PIDPressure",
+				i18n.Chinese: "n1: PIDPressure"}[lang] {
+				t.Errorf("%s: no %q in\n%s", lang, w, d.Text())
+			}
+		}
+	}
+}
+
 // Nodes that could not be logged in to may be healthy: no word says that they are off, or that etcd is ill.
 func TestAStatusWithoutALogin(t *testing.T) {
 	t.Parallel()

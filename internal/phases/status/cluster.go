@@ -169,7 +169,7 @@ func (r *Gatherer) askCluster(ctx context.Context, s *Status) {
 		o := list.Items[at]
 		st.Registered, st.Why, st.Kubelet = true, event.Clean(clients.NotReady(o)),
 			event.Clean(o.Status.NodeInfo.KubeletVersion)
-		st.Ready = st.Why == ""
+		st.Ready, st.Conditions = st.Why == "", impaired(o)
 		if _, labelled := o.Labels[layout.LabelControlPlane]; labelled != n.Has(bundle.ControlPlane) {
 			s.Drift = append(s.Drift, event.M("drift.label", "node", n.Name, "label", layout.LabelControlPlane))
 		}
@@ -200,7 +200,21 @@ func (r *Gatherer) askCluster(ctx context.Context, s *Status) {
 	}
 }
 
-// unlike are the labels and taints of eggo.nodes that a Node does not have.
+// impaired returns the conditions that the kubelet reports as true because something is wrong. They are those that
+// Kubernetes defines: another program's condition may be true when all is well.
+func impaired(o corev1.Node) (out []Condition) {
+	for _, c := range o.Status.Conditions {
+		switch c.Type {
+		case corev1.NodeDiskPressure, corev1.NodeMemoryPressure, corev1.NodePIDPressure, corev1.NodeNetworkUnavailable:
+			if c.Status == corev1.ConditionTrue {
+				out = append(out, Condition{string(c.Type), c.LastTransitionTime.UTC(), event.Clean(c.Message)})
+			}
+		}
+	}
+	return out
+}
+
+// unlike returns the labels and taints of eggo.nodes that a Node does not have.
 func unlike(n config.Node, s config.NodeSettings, o corev1.Node) (out []event.Msg) {
 	for _, k := range slices.Sorted(maps.Keys(s.Labels)) {
 		if is, there := o.Labels[k]; !there || is != s.Labels[k] {

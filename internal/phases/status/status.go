@@ -55,6 +55,7 @@ type Node struct {
 	Registered   bool          `json:"registered"`
 	Ready        bool          `json:"ready"` // as the API server has it; of a node with a kubelet
 	Why          string        `json:"why,omitempty"`
+	Conditions   []Condition   `json:"conditions,omitempty"` // that impair the node although it may be ready
 	Kubelet      string        `json:"kubelet,omitempty"`
 	Components   []Component   `json:"components"`
 	Binaries     []Binary      `json:"binaries"` // that services execute
@@ -68,6 +69,14 @@ type Node struct {
 
 // LoginFailed says that the node answered, and that nobody was logged in: how it is, is unknown.
 func (st *Node) LoginFailed() bool { return st.Fault != nil && st.Fault.Class == event.ClassAuth }
+
+// Condition is a condition of a Node, other than Ready, that impairs it: DiskPressure, MemoryPressure, PIDPressure or
+// NetworkUnavailable.
+type Condition struct {
+	Type    string    `json:"type"`
+	Since   time.Time `json:"since"`
+	Message string    `json:"message,omitempty"` // as the kubelet has it
+}
 
 // Component is one that a node runs: of Kubernetes, its runtime, a load balancer.
 type Component struct {
@@ -276,7 +285,7 @@ func (s *Status) healthy(now time.Time) bool {
 	}
 	for _, n := range s.Nodes {
 		kubelet := slices.ContainsFunc(n.Components, func(c Component) bool { return c.Name == string(driver.Kubelet) })
-		if !n.Reached || kubelet && !n.Ready ||
+		if !n.Reached || kubelet && !n.Ready || len(n.Conditions) > 0 ||
 			slices.ContainsFunc(n.Components, func(c Component) bool { return c.State != "active" }) ||
 			slices.ContainsFunc(n.Certificates, func(c Certificate) bool { return c.Ends.Before(now.Add(soonEnds)) }) {
 			return false

@@ -4,6 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -94,5 +98,36 @@ func TestVersionsAreThoseOfReleases(t *testing.T) {
 		"containerd-0123456789ab"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestImpaired_OnlyConditionsThatAreWrong(t *testing.T) {
+	at := metav1.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+	condition := func(c corev1.NodeConditionType, s corev1.ConditionStatus, message string) corev1.NodeCondition {
+		return corev1.NodeCondition{Type: c, Status: s, Message: message, LastTransitionTime: at}
+	}
+	got := impaired(corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		condition(corev1.NodeReady, corev1.ConditionTrue, "kubelet is posting ready status"),
+		condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "kubelet has sufficient memory available"),
+		condition(corev1.NodeDiskPressure, corev1.ConditionTrue, "kubelet has \x07disk pressure"),
+		condition(corev1.NodePIDPressure, corev1.ConditionUnknown, "Kubelet stopped posting node status."),
+		condition(corev1.NodeNetworkUnavailable, corev1.ConditionTrue, "no route"),
+		condition("example.com/Rebooted", corev1.ConditionTrue, "of another program"),
+	}}})
+	want := []Condition{{"DiskPressure", at.UTC(), "kubelet has disk pressure"},
+		{"NetworkUnavailable", at.UTC(), "no route"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestHealthy_NodeWithPressureIsNot(t *testing.T) {
+	s := Status{Nodes: []Node{{Reached: true, Registered: true, Ready: true,
+		Components: []Component{{Name: string(driver.Kubelet), State: "active"}}}}}
+	if !s.healthy(time.Now()) {
+		t.Fatal("a node that is ready is not healthy")
+	}
+	if s.Nodes[0].Conditions = []Condition{{Type: "DiskPressure"}}; s.healthy(time.Now()) {
+		t.Error("a node with DiskPressure is healthy")
 	}
 }
