@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/test/e2e/stand"
+	"github.com/eggo-k8s/eggo/test/lab"
 )
 
 // TestOwnKernelRefusals: real swap, and a clock that is an hour or a day behind until chrony steps it, are refused with
@@ -274,6 +275,53 @@ func fullDisk(t *testing.T, s *stand.Stand) {
 		return err
 	}))
 	must(t, "use", s.Works(ctx, 1))
+}
+
+// TestOwnKernelSELinux is a single machine whose kernel enforces Debian's SELinux policy: installed, used, deployed
+// again, rebooted, removed without a trace.
+func TestOwnKernelSELinux(t *testing.T) {
+	full(t)
+	s := newVM(t)
+	enforcing(t, s)
+	base, err := s.Deploy("base.yaml", "selinux", []stand.Node{{Name: "n1", Roles: "mne"}})
+	must(t, "deploy.yaml", err)
+	before := untouched(t, s, 1)
+	ownLife(t, s, alone(t, s, base), "selinux", ofContainerd, "SystemdCgroup = true", func() {
+		must(t, "reboot", s.Lab.Reboot(t.Context(), "n1"))
+		must(t, "use after the reboot", s.Works(t.Context(), 1))
+		out := onNode(t, s, "getenforce; journalctl -k -b --no-pager -o cat | grep 'avc: *denied' || true", "")
+		s.Say("SELinux: %s", out)
+		if !strings.HasPrefix(out, "Enforcing\n") {
+			t.Errorf("SELinux is %s", out)
+		}
+		for _, program := range []string{"etcd", "kube", "containerd", "runc", "flannel", "coredns"} {
+			if strings.Contains(out, `comm="`+program) {
+				t.Errorf("something is denied to %s", program)
+			}
+		}
+	})
+	sameWithin(t, s.Limit(20*time.Second), before, func() []lab.Snapshot { return snapshots(t, s, 1) })
+}
+
+// enforcing has the kernel of n1 enforce Debian's SELinux policy: the files are labelled under a kernel that only
+// warns, and the machine boots again.
+func enforcing(t *testing.T, s *stand.Stand) {
+	t.Helper()
+	ctx := t.Context()
+	s.Say("== SELinux")
+	onNode(t, s, extra("selinux"), "")
+	must(t, "kernel options", s.Lab.KernelOptions("n1", "security=selinux selinux=1"))
+	again := func() {
+		must(t, "stop", s.Lab.Stop(ctx, "n1"))
+		must(t, "start", s.Lab.Start(ctx, "n1"))
+	}
+	again()
+	onNode(t, s, "setfiles -F -q /etc/selinux/default/contexts/files/file_contexts / 2>&1 | tail -n 3\n"+
+		"sed -i 's/^SELINUX=.*/SELINUX=enforcing/' /etc/selinux/config", "")
+	again()
+	if out := onNode(t, s, "getenforce", ""); strings.TrimSpace(out) != "Enforcing" {
+		t.Fatalf("SELinux is %s", out)
+	}
 }
 
 // startNTP answers questions for the time on the lab's address of this machine, and returns what chrony calls the

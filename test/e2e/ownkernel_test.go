@@ -91,6 +91,20 @@ func TestOwnKernel(t *testing.T) {
 	sameWithin(t, s.Limit(20*time.Second), before, func() []lab.Snapshot { return snapshots(t, s, 1) })
 }
 
+// TestOwnKernelFollows: a single machine that was installed under cgroup v1 boots with a kernel of its own and cgroup
+// v2. A deploy changes the cgroup drivers, pods run, another deploy changes nothing, and cleanup leaves nothing.
+func TestOwnKernelFollows(t *testing.T) {
+	full(t)
+	s := newVM(t)
+	base, err := s.Deploy("base.yaml", "follows", []stand.Node{{Name: "n1", Roles: "mne"}})
+	must(t, "deploy.yaml", err)
+	file := alone(t, s, base)
+	before := untouched(t, s, 1)
+	fastThenOwn(t, s, file)
+	ownLife(t, s, file, "follows", ofContainerd, "SystemdCgroup = true", func() {})
+	sameWithin(t, s.Limit(20*time.Second), before, func() []lab.Snapshot { return snapshots(t, s, 1) })
+}
+
 // Scripts that print the cgroup driver of a runtime.
 const (
 	ofContainerd = "containerd --config /etc/eggo/containerd.toml config dump | grep -o 'SystemdCgroup = .*' | sort -u"
