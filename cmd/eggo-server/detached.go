@@ -15,11 +15,10 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
-	"github.com/eggo-k8s/eggo/internal/operation/host"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/exitcode"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
@@ -57,7 +56,7 @@ func detachedRun(ctx context.Context, own func() config.Addresses) int {
 	wire := func(e operation.Envelope) (operation.Deps, error) {
 		env.P = i18n.NewPrinter(i18n.Lang(e.Lang))
 		d := deps(e.Root, own)
-		d.Asker, d.Unattended = told{e.Answers.Secrets}, true
+		d.Asker, d.Unattended = told(e.Answers.Secrets), true
 		d.Opened = func(r operation.Run) error {
 			if err := redirect(filepath.Join(r.Dir, processLog)); err != nil {
 				return event.NewFault(event.ClassFailed, "state.write", err)
@@ -118,27 +117,14 @@ func deps(root string, own func() config.Addresses) operation.Deps {
 	if name, err := os.Hostname(); err == nil {
 		d.Who.Host = name
 	}
-	d.Version, d.Asker, d.Unattended = buildVersion(), told{}, true
+	d.Version, d.Asker, d.Unattended = buildVersion(), told(nil), true
 	return d
 }
 
-// told answers with what stands in files and in the environment, and with what was said before.
-type told struct{ secrets map[string]string }
-
-// Secret implements operation.Asker.
-func (t told) Secret(ctx context.Context, q operation.SecretQuestion) (string, error) {
-	if v, asked, err := host.Stored(q, os.Getenv); !asked {
-		return v, err
-	}
-	return operation.Told{Secrets: t.secrets}.Secret(ctx, q)
-}
-
-// HostKey implements operation.Asker: what deploy.yaml does not trust is not trusted.
-func (t told) HostKey(context.Context, remote.HostKeyQuestion) (bool, error) { return false, nil }
-
-// Signer implements operation.Asker.
-func (t told) Signer(context.Context, operation.SignerQuestion) (bool, error) {
-	return false, operation.ErrNobody
+// told returns an Asker that answers with what stands in files and in the environment, and with these secrets. It
+// trusts no host key that deploy.yaml does not trust.
+func told(secrets map[string]string) ask.Asker {
+	return ask.WithStored(ask.WithAnswers(ask.Nobody{}, secrets), os.Getenv)
 }
 
 // launcher starts the processes of runs: this program again. With systemd each is a scope of its own, so that neither

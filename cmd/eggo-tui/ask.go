@@ -10,78 +10,49 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/operation/host"
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
-	"github.com/eggo-k8s/eggo/internal/remote"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// asker asks somebody for what is written down nowhere.
-type asker interface {
-	// secret asks for a password or passphrase; id names it, the same in every process.
-	secret(ctx context.Context, id string, what event.Msg) (string, error)
-	// hostKey asks whether the key of a machine that is contacted for the first time is right.
-	hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error)
-	// signer asks whether a key that signed a bundle is to be trusted from now on. Where nobody can say, the error is
-	// errNobody.
-	signer(ctx context.Context, q backend.Signer) (bool, error)
+// asking returns an Asker that asks at the terminal, one question at a time, and each secret once. It reads secrets
+// that stand in the environment or in a file.
+func (env *environment) asking() ask.Asker {
+	m := ask.Remember(ask.NewQueue(atTerminal{env}), nil)
+	m.Blank = true
+	return ask.WithStored(m, env.Getenv)
 }
 
-// errNobody: there is nobody to ask.
-var errNobody = operation.ErrNobody
-
-// answering answers an operation: what stands in the environment or in a file by itself, all else by asking.
-type answering struct {
-	asker
-	getenv func(string) string
+// answered returns an Asker that has the answers of before, and nobody behind it.
+func (env *environment) answered(answers map[string]string) ask.Asker {
+	return ask.WithStored(ask.WithAnswers(ask.Nobody{}, answers), env.Getenv)
 }
 
-// Secret implements operation.Asker.
-func (a answering) Secret(ctx context.Context, q operation.SecretQuestion) (string, error) {
-	if v, asked, err := host.Stored(q, a.getenv); !asked {
-		return v, err
-	}
-	return a.secret(ctx, q.ID, q.What)
-}
-
-// HostKey implements operation.Asker.
-func (a answering) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	return a.hostKey(ctx, q)
-}
-
-// Signer implements operation.Asker.
-func (a answering) Signer(ctx context.Context, q operation.SignerQuestion) (bool, error) {
-	return a.signer(ctx, backend.Signer(q))
-}
-
-// Expect implements operation.Progress.
-func (a answering) Expect(nodes int) {
-	if g, is := a.asker.(greeter); is {
-		g.expect(nodes)
-	}
-}
-
-// Met implements operation.Progress.
-func (a answering) Met(ctx context.Context, nodes int) {
-	if g, is := a.asker.(greeter); is {
-		g.met(ctx, nodes)
-	}
-}
-
-// atTerminal asks the person at the terminal.
+// atTerminal asks the user at the terminal.
 type atTerminal struct{ env *environment }
 
-func (a atTerminal) secret(ctx context.Context, _ string, what event.Msg) (string, error) {
-	return askSecret(ctx, a.env, a.env.P.Msg(what))
+// Ask implements ask.Asker.
+func (a atTerminal) Ask(ctx context.Context, q ask.Question) (out ask.Answer, err error) {
+	switch q := q.(type) {
+	case ask.Secret:
+		out.Secret, err = askSecret(ctx, a.env, a.env.P.Msg(q.What))
+	case ask.HostKeys:
+		out.Trusted, err = keysAtTerminal(ctx, a.env, q)
+	case ask.Signer:
+		var yes bool
+		yes, err = a.signer(ctx, q)
+		out.Trusted = []bool{yes}
+	case ask.Progress:
+		if q.Total > 0 && q.Done == 0 {
+			fmt.Fprintln(a.env.Stderr, a.env.P.T("front.greet", "count", fmt.Sprint(q.Total)))
+		}
+	}
+	return out, err
 }
 
-func (a atTerminal) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	trusted, err := keysAtTerminal(a.env)(ctx, []backend.HostKey{backend.HostKey(q)})
-	return err == nil && len(trusted) == 1 && trusted[0], err
-}
-
-func (a atTerminal) signer(ctx context.Context, q backend.Signer) (bool, error) {
+func (a atTerminal) signer(ctx context.Context, q ask.Signer) (bool, error) {
+	if _, person := terminal(a.env); !person {
+		return false, ask.ErrNobody
+	}
 	line, err := askLine(ctx, a.env, a.env.P.T("ask.signer.line", "bundle", event.Clean(q.Bundle), "name", q.Name,
 		"arch", q.Arch, "type", q.Type, "fingerprint", q.Fingerprint))
 	answer := strings.ToLower(line)
@@ -160,4 +131,12 @@ func readLine(r io.Reader) (string, error) {
 		}
 	}
 	return strings.TrimSpace(line.String()), nil
+}
+
+// needsYes is the fault of a verb that has to be confirmed where nobody can be asked.
+func (env *environment) needsYes(yes bool, verb string) error {
+	if _, person := terminal(env); yes || person {
+		return nil
+	}
+	return event.NewFault(event.ClassUsage, "usage.needs-yes", nil, "verb", verb)
 }

@@ -175,7 +175,7 @@ func backupVerify(ctx context.Context, env *environment, o verifyOptions, file s
 	if err != nil {
 		return err
 	}
-	d.Asker = answering{newKeeper(env), env.Getenv}
+	d.Asker = env.asking()
 	q := request.BackupVerify{File: file, Key: key, Bundle: o.bundle}
 	proof, err := operation.VerifyBackup(ctx, q, d, env.reading())
 	if err != nil {
@@ -277,7 +277,7 @@ func (env *environment) placed(
 	if err != nil {
 		return nil, nil, err
 	}
-	d.Asker = answering{newKeeper(env), env.Getenv}
+	d.Asker = env.asking()
 	r, err := operation.OpenRestore(ctx, q, d, env.reading())
 	if err != nil {
 		return nil, nil, err

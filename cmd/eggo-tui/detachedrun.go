@@ -9,10 +9,8 @@ import (
 	"syscall"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/exitcode"
 )
@@ -32,7 +30,7 @@ func detachedRun(ctx context.Context, signals *interrupts, clock operation.Clock
 	wire := func(e operation.Envelope) (operation.Deps, error) {
 		env.P = i18n.NewPrinter(i18n.Lang(e.Lang))
 		d := env.depsAt(e.Root, cli.Text)
-		d.Asker, d.Unattended = answering{kept(e.Answers.Secrets), env.Getenv}, true
+		d.Asker, d.Unattended = env.answered(e.Answers.Secrets), true
 		d.Opened = func(r operation.Run) error {
 			if err := redirect(filepath.Join(r.Dir, processLog)); err != nil {
 				return event.NewFault(event.ClassFailed, "state.write", err)
@@ -60,18 +58,3 @@ func redirect(path string) error {
 	}
 	return nil
 }
-
-// kept answers with what was asked before the process began.
-type kept map[string]string
-
-func (k kept) secret(_ context.Context, id string, _ event.Msg) (string, error) {
-	v, ok := k[id]
-	if !ok {
-		return "", errNobody
-	}
-	return v, nil
-}
-
-func (k kept) signer(context.Context, backend.Signer) (bool, error) { return false, errNobody }
-
-func (k kept) hostKey(context.Context, remote.HostKeyQuestion) (bool, error) { return false, nil }

@@ -59,8 +59,7 @@ func importCluster(ctx context.Context, env *environment, o importOptions, args 
 		return err
 	}
 	_, person := terminal(env)
-	k := newKeeper(env)
-	d.Asker, d.Unattended = answering{k, env.Getenv}, !person
+	d.Asker, d.Unattended = env.asking(), !person
 	var next request.Request
 	if o.eggo != "" {
 		next, err = o.fromEggo(ctx, d)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/host/builds"
@@ -129,8 +130,8 @@ func onScreen(svc backend.DraftServices, deps *pages.Deps) wizard.Services {
 		Run: func(file string, of config.Draft) frame.Page {
 			own := *deps
 			launch := deps.S.Launch
-			own.S.Launch = func(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
-				return launch(ctx, st, backend.WithAnswers(ask, draft.Secrets(of)))
+			own.S.Launch = func(ctx context.Context, st backend.Start, to ask.Asker) (backend.Ref, error) {
+				return launch(ctx, st, ask.WithAnswers(to, draft.Secrets(of)))
 			}
 			return pages.NewLaunch(&own, svc.Start(file, of))
 		},

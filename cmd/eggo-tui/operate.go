@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/host"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
@@ -91,7 +92,7 @@ func (env *environment) host() *host.Host {
 		Program: "eggo-tui " + buildVersion(), Launcher: func() operation.Launcher { return env.launcher(root) },
 		Deps: func() operation.Deps {
 			d := env.depsAt(root, cli.Text)
-			d.Problems, d.Asker, d.Unattended = nil, answering{kept(nil), env.Getenv}, true
+			d.Problems, d.Asker, d.Unattended = nil, env.answered(nil), true
 			return d
 		},
 	}
@@ -108,11 +109,10 @@ func (env *environment) inspecting(
 	}
 	d, _, err := env.deps(o)
 	_, person := terminal(env)
-	var ask asker = atTerminal{env}
+	d.Asker, d.Unattended = ask.WithStored(atTerminal{env}, env.Getenv), !person
 	if person {
-		ask = newKeeper(env)
+		d.Asker = env.asking()
 	}
-	d.Asker, d.Unattended = answering{ask, env.Getenv}, !person
 	if o.output == cli.Text {
 		d.Sink = forgetful{}
 		if onTerminal(env.Stderr) && env.Getenv("TERM") != "dumb" {
@@ -161,10 +161,9 @@ func (env *environment) begin(
 		return err
 	}
 	env.Interrupts.noPipe()
-	k := newKeeper(env)
 	_, person := terminal(env)
 	asking := d
-	asking.Asker, asking.Unattended = answering{k, env.Getenv}, !person
+	asking.Asker, asking.Unattended = env.asking(), !person
 	in, err := operation.Questions(ctx, q, asking, confirm)
 	if err != nil {
 		return err
@@ -205,7 +204,7 @@ func (env *environment) launcher(root string) operation.Launcher {
 func (env *environment) runHere(
 	ctx context.Context, o runOptions, q request.Request, d operation.Deps, in request.Answers,
 ) error {
-	d.Answers, d.Asker, d.Unattended = in, answering{kept(in.Secrets), env.Getenv}, true
+	d.Answers, d.Asker, d.Unattended = in, env.answered(in.Secrets), true
 	var front *follower
 	d.Opened = func(r operation.Run) error {
 		said := *env

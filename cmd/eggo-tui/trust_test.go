@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/sign"
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
@@ -24,12 +25,17 @@ import (
 type decided struct {
 	operationtest.User
 	yes   bool
-	asked []backend.Signer
+	asked []ask.Signer
 }
 
-func (d *decided) Signer(_ context.Context, s backend.Signer) (bool, error) {
+// Ask implements ask.Asker.
+func (d *decided) Ask(ctx context.Context, q ask.Question) (ask.Answer, error) {
+	s, is := q.(ask.Signer)
+	if !is {
+		return d.User.Ask(ctx, q)
+	}
 	d.asked = append(d.asked, s)
-	return d.yes, nil
+	return ask.Answer{Trusted: []bool{d.yes}}, nil
 }
 
 // signedBundle is a bundle, signed, and a deploy.yaml that names it.

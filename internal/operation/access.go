@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -83,8 +84,10 @@ func registryQuestion(host string) string { return "registry " + host }
 func loginSecrets(c *config.Cluster) ([]secret, map[string]*config.Login) {
 	user := c.SSH.User
 	secrets := []secret{
-		{SecretQuestion{"password", c.Eggo.PasswordFrom, event.M("ask.password", "user", user)}, &c.SSH.Password},
-		{SecretQuestion{"sudo", c.Eggo.SudoPasswordFrom, event.M("ask.sudo", "user", user)}, &c.Eggo.SudoPassword},
+		{ask.Secret{ID: "password", From: c.Eggo.PasswordFrom, What: event.M("ask.password", "user", user)},
+			&c.SSH.Password},
+		{ask.Secret{ID: "sudo", From: c.Eggo.SudoPasswordFrom, What: event.M("ask.sudo", "user", user)},
+			&c.Eggo.SudoPassword},
 	}
 	secrets = append(secrets, bastionSecrets(c.Eggo.Bastions, user)...)
 	logins := map[string]*config.Login{}
@@ -94,8 +97,8 @@ func loginSecrets(c *config.Cluster) ([]secret, map[string]*config.Login) {
 		password := event.M("ask.password-node", "user", user, "node", name)
 		sudo := event.M("ask.sudo-node", "user", user, "node", name)
 		secrets = append(secrets,
-			secret{SecretQuestion{"password " + name, l.PasswordFrom, password}, &l.Password},
-			secret{SecretQuestion{"sudo " + name, l.SudoPasswordFrom, sudo}, &l.SudoPassword})
+			secret{ask.Secret{ID: "password " + name, From: l.PasswordFrom, What: password}, &l.Password},
+			secret{ask.Secret{ID: "sudo " + name, From: l.SudoPasswordFrom, What: sudo}, &l.SudoPassword})
 		secrets = append(secrets, bastionSecrets(l.Bastions, user)...)
 		logins[name] = &l
 	}
@@ -103,7 +106,7 @@ func loginSecrets(c *config.Cluster) ([]secret, map[string]*config.Login) {
 }
 
 // ResolveSecrets replaces the sources of secrets that deploy.yaml names by the secrets.
-func ResolveSecrets(ctx context.Context, c *config.Cluster, a Asker) error {
+func ResolveSecrets(ctx context.Context, c *config.Cluster, a ask.Asker) error {
 	secrets, logins := loginSecrets(c)
 	for _, s := range secrets {
 		if err := s.resolve(ctx, a); err != nil {
@@ -117,11 +120,11 @@ func ResolveSecrets(ctx context.Context, c *config.Cluster, a Asker) error {
 }
 
 // registrySecrets replaces the sources of the passwords of private registries by the passwords.
-func registrySecrets(ctx context.Context, c *config.Cluster, a Asker) error {
+func registrySecrets(ctx context.Context, c *config.Cluster, a ask.Asker) error {
 	for _, host := range slices.Sorted(maps.Keys(c.Eggo.Registries)) {
 		r := c.Eggo.Registries[host]
-		s := secret{SecretQuestion{registryQuestion(host), r.PasswordFrom,
-			event.M("ask.registry", "host", host, "user", r.Username)}, &r.Password}
+		s := secret{ask.Secret{ID: registryQuestion(host), From: r.PasswordFrom,
+			What: event.M("ask.registry", "host", host, "user", r.Username)}, &r.Password}
 		if err := s.resolve(ctx, a); err != nil {
 			return err
 		}
@@ -132,7 +135,7 @@ func registrySecrets(ctx context.Context, c *config.Cluster, a Asker) error {
 
 // secret is one that may have to be asked for, and its place.
 type secret struct {
-	SecretQuestion
+	ask.Secret
 	to *string
 }
 
@@ -141,7 +144,8 @@ func bastionSecrets(bastions []config.Bastion, user string) (out []secret) {
 		b := &bastions[i]
 		user := cmp.Or(b.User, user)
 		what := event.M("ask.bastion", "host", b.Host, "user", user)
-		out = append(out, secret{SecretQuestion{"bastion " + b.Login(user), b.PasswordFrom, what}, &b.Password})
+		q := ask.Secret{ID: "bastion " + b.Login(user), From: b.PasswordFrom, What: what}
+		out = append(out, secret{q, &b.Password})
 	}
 	return out
 }
@@ -149,14 +153,11 @@ func bastionSecrets(bastions []config.Bastion, user string) (out []secret) {
 // errEmpty says that a secret is empty.
 var errEmpty = errors.New("it is empty")
 
-func (s secret) resolve(ctx context.Context, a Asker) error {
+func (s secret) resolve(ctx context.Context, a ask.Asker) error {
 	if s.From == "" {
 		return nil
 	}
-	v, err := "", ErrNobody
-	if a != nil {
-		v, err = a.Secret(ctx, s.SecretQuestion)
-	}
+	v, err := ask.ForSecret(ctx, a, s.Secret)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

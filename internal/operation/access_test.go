@@ -5,18 +5,17 @@ import (
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // typed answers every secret with its ID, as a keeper of answers would find it.
-type typed struct {
-	Asker
-	ids map[string]int
-}
+type typed struct{ ids map[string]int }
 
-func (a typed) Secret(_ context.Context, q SecretQuestion) (string, error) {
-	a.ids[q.ID]++
-	return q.ID, nil
+func (a typed) Ask(_ context.Context, q ask.Question) (ask.Answer, error) {
+	id := q.(ask.Secret).ID
+	a.ids[id]++
+	return ask.Answer{Secret: id}, nil
 }
 
 // Logins to one bastion as different users, or on different ports, have secrets of their own.
@@ -45,12 +44,11 @@ func TestLoginsOfOneBastion(t *testing.T) {
 }
 
 // says answers every question in the same way.
-type says struct {
-	Asker
-	answer string
-}
+type says struct{ answer string }
 
-func (a says) Secret(context.Context, SecretQuestion) (string, error) { return a.answer, nil }
+func (a says) Ask(context.Context, ask.Question) (ask.Answer, error) {
+	return ask.Answer{Secret: a.answer}, nil
+}
 
 // A secret of blanks and line breaks is missing, whatever it is for and wherever it comes from: nothing is logged in
 // with it.
@@ -74,10 +72,11 @@ func TestAnEmptySecretIsMissing(t *testing.T) {
 	}
 	for what, name := range named {
 		for _, blank := range []string{"", "\n", "\r\n", " ", "\t \n"} {
-			kept := &keeping{asker: says{answer: blank}, kept: map[string]string{}}
-			told := Told{Secrets: map[string]string{"password": blank, "sudo": blank, "password n1": blank,
-				"sudo n1": blank, "bastion root@b1:22": blank}}
-			for from, asker := range map[string]Asker{"a prompt": says{answer: blank}, "before": told, "kept": kept} {
+			kept := ask.Remember(says{answer: blank}, nil)
+			told := ask.WithAnswers(ask.Nobody{}, map[string]string{"password": blank, "sudo": blank,
+				"password n1": blank, "sudo n1": blank, "bastion root@b1:22": blank})
+			askers := map[string]ask.Asker{"a prompt": says{answer: blank}, "before": told, "kept": kept}
+			for from, asker := range askers {
 				c := &config.Cluster{SSH: config.SSH{User: "root"}}
 				name(c)
 				err := ResolveSecrets(t.Context(), c, asker)
@@ -85,7 +84,7 @@ func TestAnEmptySecretIsMissing(t *testing.T) {
 					t.Errorf("%s, %q from %s: %v", what, blank, from, err)
 				}
 			}
-			if len(kept.kept) > 0 {
+			if len(kept.Secrets()) > 0 {
 				t.Errorf("%s, %q is kept, and would not be asked for again", what, blank)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/backup"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
@@ -54,7 +55,7 @@ func NewBackupKey() (backup.KeyPair, error) { return backup.NewKeyPair() }
 
 // lockOf is what a backup is encrypted with. A passphrase that is typed is typed twice: who mistypes it would find
 // out when the backup is needed.
-func lockOf(ctx context.Context, q request.Backup, a Asker) (backup.Lock, error) {
+func lockOf(ctx context.Context, q request.Backup, a ask.Asker) (backup.Lock, error) {
 	if len(q.Recipients) > 0 {
 		return backup.RecipientsLock(q.Recipients)
 	}
@@ -79,7 +80,7 @@ func CheckRecipients(keys []string) error {
 }
 
 // keyOf is what decrypts one.
-func keyOf(ctx context.Context, k request.BackupKey, a Asker) (backup.Key, error) {
+func keyOf(ctx context.Context, k request.BackupKey, a ask.Asker) (backup.Key, error) {
 	switch {
 	case k.Identity != "" && k.Passphrase != "", k.Identity == "" && k.Passphrase == "":
 		return backup.Key{}, event.NewFault(event.ClassUsage, "backup.no-key", nil)
@@ -93,8 +94,8 @@ func keyOf(ctx context.Context, k request.BackupKey, a Asker) (backup.Key, error
 	return backup.PassphraseKey(word)
 }
 
-func passphrase(ctx context.Context, from, id, ask string, a Asker) (word string, err error) {
-	s := secret{SecretQuestion{ID: id, From: from, What: event.M(ask)}, &word}
+func passphrase(ctx context.Context, from, id, what string, a ask.Asker) (word string, err error) {
+	s := secret{ask.Secret{ID: id, From: from, What: event.M(what)}, &word}
 	if err = s.resolve(ctx, a); errors.Is(err, errEmpty) {
 		err = event.NewFault(event.ClassUsage, "backup.no-passphrase", nil)
 	}

@@ -16,10 +16,10 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/backup"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/testkit/phasestest"
@@ -518,16 +518,14 @@ func TestABackupHidesNoInterruptedDeploy(t *testing.T) {
 // words answers what is asked, one after the other.
 type words struct{ list []string }
 
-func (w *words) Secret(context.Context, SecretQuestion) (string, error) {
-	if len(w.list) == 0 {
-		return "", ErrNobody
+func (w *words) Ask(_ context.Context, q ask.Question) (ask.Answer, error) {
+	if _, is := q.(ask.Secret); !is || len(w.list) == 0 {
+		return ask.Answer{}, ask.ErrNobody
 	}
 	word := w.list[0]
 	w.list = w.list[1:]
-	return word, nil
+	return ask.Answer{Secret: word}, nil
 }
-func (*words) HostKey(context.Context, remote.HostKeyQuestion) (bool, error) { return false, ErrNobody }
-func (*words) Signer(context.Context, SignerQuestion) (bool, error)          { return false, ErrNobody }
 
 // What a backup lacks is said before there is a run.
 func TestBackupsThatAreRefused(t *testing.T) {

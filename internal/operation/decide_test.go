@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/control"
@@ -88,7 +89,7 @@ func TestRetriesOfARequest(t *testing.T) {
 
 // What is done about unknown host keys, by what was said and who is there.
 func TestThePolicyForHostKeys(t *testing.T) {
-	nobody, told, person := Deps{}, Deps{Asker: Told{}, Unattended: true}, Deps{Asker: Told{}}
+	nobody, told, person := Deps{}, Deps{Asker: ask.Nobody{}, Unattended: true}, Deps{Asker: ask.Nobody{}}
 	for _, c := range []struct {
 		said string
 		d    Deps

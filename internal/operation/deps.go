@@ -2,12 +2,12 @@ package operation
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -17,9 +17,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
-// ErrNobody is what an Asker answers when nobody is there who could say.
-var ErrNobody = errors.New("nobody is there to ask")
-
 // Deps is what an operation needs besides its request. Store, Dialer and Bundles have to be there.
 type Deps struct {
 	Store   Store
@@ -28,7 +25,7 @@ type Deps struct {
 	Clock   Clock      // nil: the machine's
 	Sink    event.Sink // takes the records besides the journal; nil: nobody
 	Decider Decider    // nil: as the request says, and Handle.Decide where it says ask
-	Asker   Asker      // nil: nobody is there
+	Asker   ask.Asker  // nil: nobody is there
 	// Unattended: nobody answers at Asker, which has no more than what it was told before. Where nothing else is said,
 	// unknown host keys are refused.
 	Unattended bool
@@ -123,7 +120,7 @@ type Access struct {
 	Serves    int                 // how many nodes are behind a bastion that all share; 0: those of Cluster
 	// ShareBastions uses one connection to each chain of bastions together with other Connections that say so.
 	ShareBastions bool
-	Asker         Asker // nil: nobody is there
+	Asker         ask.Asker // nil: nobody is there
 	Emit          func(event.Event)
 	// Added is called when the key of a host was accepted and is in the file, before the connection is used; nil:
 	// nothing.
@@ -158,7 +155,7 @@ type BundleUse struct {
 	Trust  request.Trust
 	// SignedOnly refuses bundles that no known signer signed, whatever Trust says and also while no signer is known.
 	SignedOnly bool
-	Asker      Asker
+	Asker      ask.Asker
 	Emit       func(event.Event) error
 }
 
@@ -172,35 +169,3 @@ type Clock interface {
 type Decider interface {
 	Decide(ctx context.Context, f engine.Failure) event.Decision
 }
-
-// Asker asks somebody for what is written down nowhere. Its methods may be called at once by several; the error is
-// ErrNobody where nobody can say.
-type Asker interface {
-	// Secret gives a password or passphrase.
-	Secret(ctx context.Context, q SecretQuestion) (string, error)
-	// HostKey asks whether an unknown host key is right.
-	HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error)
-	// Signer asks whether a key that signed a bundle is to be trusted from now on.
-	Signer(ctx context.Context, q SignerQuestion) (bool, error)
-}
-
-// SecretQuestion is about one secret.
-type SecretQuestion struct {
-	// ID names it, the same in every process: password, sudo, "bastion USER@HOST:PORT", "key FILE", "password NODE".
-	ID string
-	// From is where deploy.yaml says that it is: prompt, env:NAME, file:PATH.
-	From string
-	What event.Msg
-}
-
-// SignerQuestion is about a key that nobody has said anything about.
-type SignerQuestion struct{ Bundle, Name, Arch, Type, Fingerprint string }
-
-// Progress may be implemented by an Asker that wants to know how many nodes are logged in to before a run.
-type Progress interface {
-	Expect(nodes int)
-	Met(ctx context.Context, nodes int)
-}
-
-// Logins may be implemented by an Asker that wants to know how each login ended.
-type Logins interface{ LoggedIn(err error) }

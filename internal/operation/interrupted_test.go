@@ -11,6 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/exitcode"
@@ -19,14 +20,11 @@ import (
 )
 
 // interrupting is an Asker that is interrupted while it reads a secret.
-type interrupting struct {
-	Asker
-	interrupt func()
-}
+type interrupting struct{ interrupt func() }
 
-func (i interrupting) Secret(context.Context, SecretQuestion) (string, error) {
+func (i interrupting) Ask(context.Context, ask.Question) (ask.Answer, error) {
 	i.interrupt()
-	return "x", nil
+	return ask.Answer{Secret: "x"}, nil
 }
 
 // An interrupt before the run has a log is one to whoever launched it, and to who reads the exit code.

@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -24,10 +26,9 @@ import (
 func Questions(
 	ctx context.Context, q request.Request, d Deps, confirm func(context.Context, *Scope) error,
 ) (request.Answers, error) {
-	k := &keeping{asker: d.Asker, kept: map[string]string{}}
-	progress, _ := d.Asker.(Progress)
+	typed := ask.Remember(d.Asker, nil)
 	if d.Asker != nil {
-		d.Asker = k
+		d.Asker = typed
 	}
 	p, err := prepare(ctx, q, d)
 	if err != nil {
@@ -39,11 +40,11 @@ func Questions(
 		return request.Answers{}, err
 	}
 	if d.Asker != nil && !d.Unattended || policy == remote.Ask || confirm != nil {
-		if err := p.ask(ctx, progress, confirm); err != nil {
+		if err := p.ask(ctx, confirm); err != nil {
 			return request.Answers{}, err
 		}
 	}
-	out := request.Answers{Secrets: k.all(), HostKeys: "strict"} // what could be asked was
+	out := request.Answers{Secrets: typed.Secrets(), HostKeys: "strict"} // what could be asked was
 	if policy == remote.AcceptNew {
 		out.HostKeys = "accept-new"
 	}
@@ -51,9 +52,7 @@ func Questions(
 }
 
 // ask asks what is asked after deploy.yaml is read.
-func (p *prepared) ask(
-	ctx context.Context, progress Progress, confirm func(context.Context, *Scope) error,
-) (err error) {
+func (p *prepared) ask(ctx context.Context, confirm func(context.Context, *Scope) error) (err error) {
 	if p.files, err = p.deps.Store.Open(ctx, p.cluster.Name); err != nil {
 		return err
 	}
@@ -72,7 +71,7 @@ func (p *prepared) ask(
 			return err
 		}
 	}
-	if err := p.logIn(ctx, progress); err != nil || confirm == nil {
+	if err := p.logIn(ctx); err != nil || confirm == nil {
 		return err
 	}
 	return confirm(ctx, &Scope{p, targets})
@@ -121,7 +120,7 @@ func (p *prepared) installed() []config.BundleSource {
 
 // logIn logs in to every node that the run talks to, and to those that are to join. A node that cannot be reached is
 // the run's to report.
-func (p *prepared) logIn(ctx context.Context, progress Progress) error {
+func (p *prepared) logIn(ctx context.Context) error {
 	nodes := slices.Clone(p.cluster.Nodes)
 	if j, is := p.request.(request.Join); is {
 		for _, n := range j.Nodes {
@@ -132,17 +131,16 @@ func (p *prepared) logIn(ctx context.Context, progress Progress) error {
 			nodes = append(nodes, n)
 		}
 	}
-	if progress != nil {
-		progress.Expect(len(nodes))
-	}
+	var done atomic.Int64
+	tell := func() { ask.Tell(ctx, p.deps.Asker, greeting(int(done.Load()), len(nodes))) }
+	tell()
 	faults := make(chan *event.Fault, len(nodes))
 	var all sync.WaitGroup
 	for _, n := range nodes {
 		all.Go(func() {
 			_, err := p.connect(ctx, n)
-			if progress != nil {
-				progress.Met(ctx, len(nodes))
-			}
+			done.Add(1)
+			tell()
 			if err != nil {
 				faults <- event.AsFault(err)
 			}
@@ -167,6 +165,12 @@ func (p *prepared) logIn(ctx context.Context, progress Progress) error {
 		return first
 	}
 	return nil
+}
+
+// greeting reports to how many nodes the login is over.
+func greeting(done, total int) ask.Progress {
+	what := event.M("launch.greet", "done", strconv.Itoa(done), "total", strconv.Itoa(total))
+	return ask.Progress{What: what, Done: done, Total: total}
 }
 
 // answersMissing says whether a login failed for an answer that somebody could give.
@@ -200,71 +204,3 @@ func (s *Scope) Versions() []string {
 func (s *Scope) Inventory(ctx context.Context, purge bool) iter.Seq[NodeInventory] {
 	return s.p.inventory(ctx, purge)
 }
-
-// keeping keeps the secrets that somebody typed, for the run, and asks for each once.
-type keeping struct {
-	asker Asker
-	one   sync.Mutex
-	mu    sync.Mutex
-	kept  map[string]string
-}
-
-// Secret implements Asker. What deploy.yaml says to be elsewhere is read there by the run again.
-func (k *keeping) Secret(ctx context.Context, q SecretQuestion) (string, error) {
-	if q.From != "" && q.From != "prompt" {
-		return k.asker.Secret(ctx, q)
-	}
-	k.one.Lock()
-	defer k.one.Unlock()
-	if v, ok := k.all()[q.ID]; ok {
-		return v, nil
-	}
-	v, err := k.asker.Secret(ctx, q)
-	if err == nil && !config.Blank(v) {
-		k.mu.Lock()
-		k.kept[q.ID] = v
-		k.mu.Unlock()
-	}
-	return v, err
-}
-
-// HostKey implements Asker.
-func (k *keeping) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	return k.asker.HostKey(ctx, q)
-}
-
-// Signer implements Asker.
-func (k *keeping) Signer(ctx context.Context, q SignerQuestion) (bool, error) {
-	return k.asker.Signer(ctx, q)
-}
-
-// LoggedIn implements Logins.
-func (k *keeping) LoggedIn(err error) {
-	if l, is := k.asker.(Logins); is {
-		l.LoggedIn(err)
-	}
-}
-
-func (k *keeping) all() map[string]string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return maps.Clone(k.kept)
-}
-
-// Told is an Asker that has the answers of before, and nobody behind it.
-type Told request.Answers
-
-// Secret implements Asker. An empty answer is none.
-func (t Told) Secret(_ context.Context, q SecretQuestion) (string, error) {
-	v := t.Secrets[q.ID]
-	if config.Blank(v) {
-		return "", ErrNobody
-	}
-	return v, nil
-}
-
-// HostKey implements Asker: what was not asked before is not trusted.
-func (t Told) HostKey(context.Context, remote.HostKeyQuestion) (bool, error) { return false, nil }
-
-// Signer implements Asker.
-func (t Told) Signer(context.Context, SignerQuestion) (bool, error) { return false, ErrNobody }

@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
@@ -186,7 +187,7 @@ func (s *Server) opening(ctx context.Context, k BackupKey, do func(request.Backu
 	}
 	d := s.Deps()
 	if k.Identity == "" {
-		d.Asker = operation.Told{Secrets: map[string]string{"backup": k.Passphrase}}
+		d.Asker = ask.WithAnswers(ask.Nobody{}, map[string]string{"backup": k.Passphrase})
 		return do(request.BackupKey{Passphrase: "prompt"}, d)
 	}
 	dir, remove, err := scratchDir(keyPrefix)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
@@ -133,17 +133,6 @@ func TestTooEarlyAndTooLate(t *testing.T) {
 	}
 }
 
-// stored answers with what stands in files, as the server does.
-type stored struct{ operation.Told }
-
-func (s stored) Secret(ctx context.Context, q operation.SecretQuestion) (string, error) {
-	if file, is := strings.CutPrefix(q.From, "file:"); is {
-		text, err := os.ReadFile(file)
-		return string(text), err
-	}
-	return s.Told.Secret(ctx, q)
-}
-
 // nearby is a site whose operations run here, with pauses that are short.
 func nearby(t *testing.T) *site {
 	t.Helper()
@@ -152,8 +141,8 @@ func nearby(t *testing.T) *site {
 	d.Clock = operationtest.Swift{}
 	s := begin(t, func(o *Options) {
 		o.Deps = func() operation.Deps { return d }
-		o.Asker = func(secrets map[string]string) operation.Asker {
-			return stored{operation.Told{Secrets: secrets}}
+		o.Asker = func(secrets map[string]string) ask.Asker {
+			return ask.WithStored(ask.WithAnswers(ask.Nobody{}, secrets), os.Getenv)
 		}
 		o.Runs = runs.New(runs.Options{Root: root, Data: t.TempDir()})
 	})

@@ -23,6 +23,7 @@ import (
 
 	deploy "github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
@@ -112,7 +113,7 @@ func (g ground) server(t *testing.T) standing {
 		Access: &rights{roles: map[string]access.Role{"ann": access.Admin, "otto": access.Operator,
 			"vera": access.Viewer}},
 		Runs: runs.New(runs.Options{Root: g.root, Data: g.data}), Deps: func() operation.Deps { return d },
-		Asker: func(secrets map[string]string) operation.Asker { return operation.Told{Secrets: secrets} },
+		Asker: func(secrets map[string]string) ask.Asker { return ask.WithAnswers(ask.Nobody{}, secrets) },
 		More:  func(api huma.API) { doc = api.OpenAPI() }})
 	return standing{h, doc, m}
 }

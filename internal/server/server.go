@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
@@ -33,7 +34,7 @@ type Options struct {
 	// Deps are those of operations that change nothing, in this process.
 	Deps func() operation.Deps
 	// Asker answers the questions of such an operation with secrets that a request has; nil: nobody does.
-	Asker   func(secrets map[string]string) operation.Asker
+	Asker   func(secrets map[string]string) ask.Asker
 	Keep    int    // backups of each cluster by the server's plan; 0: all
 	Bundles string // the directory of bundles
 	Version string

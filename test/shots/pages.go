@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/present"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -129,15 +130,14 @@ func jumpDeps() *pages.Deps {
 		Open: func(context.Context, backend.Ref, float64) (backend.Board, error) {
 			return backend.Board{Feed: &reel{}}, nil
 		},
-		Launch: func(ctx context.Context, _ backend.Start, ask backend.Asker) (backend.Ref, error) {
-			var keys []backend.HostKey
+		Launch: func(ctx context.Context, _ backend.Start, to ask.Asker) (backend.Ref, error) {
+			var keys []ask.HostKey
 			for i, n := range jumpNodes(3) {
-				keys = append(keys, backend.HostKey{Node: n.Name, Addr: n.Addr + ":22", Type: "ssh-ed25519",
+				keys = append(keys, ask.HostKey{Node: n.Name, Addr: n.Addr + ":22", Type: "ssh-ed25519",
 					Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + string("ABC"[i]) + "k"})
 			}
-			_, err := ask.HostKeys(ctx, keys, func(string, []backend.HostKey) ([]backend.KeyCheck, error) {
-				return nil, nil
-			})
+			known := func(string, []ask.HostKey) ([]ask.KeyCheck, error) { return nil, nil }
+			_, err := to.Ask(ctx, ask.HostKeys{Keys: keys, Known: known})
 			return backend.Ref{}, err
 		},
 		Read: jumpTold,
@@ -188,7 +188,7 @@ func jumpUpgrades(context.Context, string, []string) (backend.Upgrades, error) {
 }
 
 // jumpTold answers queries as a cluster would.
-func jumpTold(_ context.Context, q backend.Query, _ backend.Asker) (backend.Answer, error) {
+func jumpTold(_ context.Context, q backend.Query, _ ask.Asker) (backend.Answer, error) {
 	if _, is := q.(backend.Inventory); is {
 		return func(p *i18n.Printer) document.Document { return present.Inventory(p, jumpInventory()...) }, nil
 	}

@@ -55,9 +55,9 @@ func LoginText(d config.Draft) string {
 	return b.String()
 }
 
-// Secrets are those that were typed, by the sentences with which a run asks for them.
+// Secrets returns those that were typed, by the IDs of the questions with which a run asks for them.
 func Secrets(d config.Draft) map[string]string {
-	out := map[string]string{"ask.password": d.Value("password"), "ask.sudo": d.Value("eggo.sudo-password")}
+	out := map[string]string{"password": d.Value("password"), "sudo": d.Value("eggo.sudo-password")}
 	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
 	return out
 }

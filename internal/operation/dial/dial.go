@@ -10,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -105,9 +106,7 @@ func (c *connections) Dial(ctx context.Context, n config.Node) (operation.Host, 
 		return k.host, nil
 	}
 	h, err := c.dial(ctx, n)
-	if l, is := c.access.Asker.(operation.Logins); is {
-		l.LoggedIn(err)
-	}
+	ask.Tell(ctx, c.access.Asker, ask.LoggedIn{Err: err})
 	if err != nil {
 		return nil, err
 	}
@@ -196,9 +195,22 @@ func (c *connections) options(via *remote.Bastion) remote.Options {
 }
 
 func (c *connections) hostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	a := c.asked(ctx).access.Asker
-	if a == nil {
-		return false, operation.ErrNobody
+	keys := []ask.HostKey{ask.HostKey(q)}
+	return ask.Trusts(ctx, c.asked(ctx).access.Asker, ask.HostKeys{Keys: keys, Known: KnownHosts})
+}
+
+// KnownHosts compares keys with a known_hosts file.
+func KnownHosts(file string, keys []ask.HostKey) ([]ask.KeyCheck, error) {
+	var asked []remote.HostKeyQuestion
+	for _, k := range keys {
+		asked = append(asked, remote.HostKeyQuestion{Node: k.Node, Addr: k.Addr, Type: k.Type,
+			Fingerprint: k.Fingerprint})
 	}
-	return a.HostKey(ctx, q)
+	matches, err := remote.CompareKeys(file, asked)
+	var out []ask.KeyCheck
+	for _, m := range matches {
+		out = append(out, map[remote.KeyMatch]ask.KeyCheck{remote.KeyListed: ask.KeyVerified,
+			remote.KeyDiffers: ask.KeyDiffers}[m])
+	}
+	return out, err
 }

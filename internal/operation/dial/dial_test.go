@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/remote/shell"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -99,14 +100,9 @@ func TestLoginsPerMachine(t *testing.T) {
 // asker has secrets by the ID of their question.
 type asker map[string]string
 
-func (a asker) Secret(_ context.Context, q operation.SecretQuestion) (string, error) {
-	return a[q.ID], nil
-}
-
-func (asker) HostKey(context.Context, remote.HostKeyQuestion) (bool, error) {
-	return false, operation.ErrNobody
-}
-
-func (asker) Signer(context.Context, operation.SignerQuestion) (bool, error) {
-	return false, operation.ErrNobody
+func (a asker) Ask(_ context.Context, q ask.Question) (ask.Answer, error) {
+	if s, is := q.(ask.Secret); is {
+		return ask.Answer{Secret: a[s.ID]}, nil
+	}
+	return ask.Answer{}, ask.ErrNobody
 }

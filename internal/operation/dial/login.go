@@ -11,6 +11,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -44,11 +45,7 @@ func (c *connections) credentials(t remote.Target, key, password string) remote.
 }
 
 func (c *connections) passphrase(ctx context.Context, file string) (string, error) {
-	a := c.asked(ctx).access.Asker
-	if a == nil {
-		return "", operation.ErrNobody
-	}
-	return a.Secret(ctx, operation.SecretQuestion{
+	return ask.ForSecret(ctx, c.asked(ctx).access.Asker, ask.Secret{
 		ID: operation.KeyQuestion(file), From: "prompt", What: event.M("ask.passphrase", "file", file),
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
@@ -17,11 +18,16 @@ import (
 // keyed is an asker that hands questions about host keys to a function.
 type keyed struct {
 	asker
-	ask func(ctx context.Context, q remote.HostKeyQuestion) (bool, error)
+	trusts func(ctx context.Context, k ask.HostKey) (bool, error)
 }
 
-func (k keyed) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	return k.ask(ctx, q)
+func (k keyed) Ask(ctx context.Context, q ask.Question) (ask.Answer, error) {
+	keys, is := q.(ask.HostKeys)
+	if !is {
+		return k.asker.Ask(ctx, q)
+	}
+	yes, err := k.trusts(ctx, keys.Keys[0])
+	return ask.Answer{Trusted: []bool{yes}}, err
 }
 
 // behindOne is a cluster of one machine behind a bastion, as the wizard probes it.
@@ -128,9 +134,9 @@ func TestTheProbeThatWaitsIsAsked(t *testing.T) {
 	d := New(Options{Home: t.TempDir()})
 	c := behindOne(node, bastion, "secret")
 	known := filepath.Join(t.TempDir(), "known_hosts")
-	connect := func(ask func(context.Context, remote.HostKeyQuestion) (bool, error)) operation.Connections {
+	connect := func(trusts func(context.Context, ask.HostKey) (bool, error)) operation.Connections {
 		conns, err := d.Connections(operation.Access{Cluster: c, HostKeys: remote.Ask, ShareBastions: true,
-			KnownHosts: func() string { return known }, Asker: keyed{ask: ask}})
+			KnownHosts: func() string { return known }, Asker: keyed{trusts: trusts}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +144,7 @@ func TestTheProbeThatWaitsIsAsked(t *testing.T) {
 		return conns
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	gone := connect(func(ctx context.Context, _ remote.HostKeyQuestion) (bool, error) {
+	gone := connect(func(ctx context.Context, _ ask.HostKey) (bool, error) {
 		cancel()
 		<-ctx.Done()
 		return false, ctx.Err()
@@ -147,7 +153,7 @@ func TestTheProbeThatWaitsIsAsked(t *testing.T) {
 		t.Error("dialled though the user has left")
 	}
 	var asked []string
-	stays := connect(func(_ context.Context, q remote.HostKeyQuestion) (bool, error) {
+	stays := connect(func(_ context.Context, q ask.HostKey) (bool, error) {
 		asked = append(asked, q.Addr)
 		return true, nil
 	})

@@ -11,10 +11,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/staging"
 	"github.com/eggo-k8s/eggo/internal/phases"
-	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -76,13 +76,25 @@ func behind(c *config.Cluster, name string, list []config.Machine) (count int) {
 
 // probeAsker asks about host keys where the machine that is probed is shown.
 type probeAsker struct {
-	operation.Asker
-	ask func(context.Context, remote.HostKeyQuestion) (bool, error)
+	ask.Asker
+	trusts func(context.Context, ask.HostKey) (bool, error)
 }
 
-// HostKey implements operation.Asker.
-func (a probeAsker) HostKey(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
-	return a.ask(ctx, q)
+// Ask implements ask.Asker.
+func (a probeAsker) Ask(ctx context.Context, q ask.Question) (ask.Answer, error) {
+	keys, is := q.(ask.HostKeys)
+	if !is {
+		return a.Asker.Ask(ctx, q)
+	}
+	var out ask.Answer
+	for _, k := range keys.Keys {
+		yes, err := a.trusts(ctx, k)
+		if err != nil {
+			return ask.Answer{}, err
+		}
+		out.Trusted = append(out.Trusted, yes)
+	}
+	return out, nil
 }
 
 // place is that of one machine among those that are probed at once.
@@ -112,8 +124,8 @@ func (p *place) leave() {
 // key of a bastion that was accepted for one machine is not asked about again for the next. All that are behind it
 // wait for the answer, and may have all places: the probe continues without one.
 func (d *draftServices) asksOf(m config.Machine, tell func(draft.Probe), turn *place) func(context.Context,
-	remote.HostKeyQuestion) (bool, error) {
-	return func(ctx context.Context, q remote.HostKeyQuestion) (bool, error) {
+	ask.HostKey) (bool, error) {
+	return func(ctx context.Context, q ask.HostKey) (bool, error) {
 		id := q.Addr + " " + q.Fingerprint
 		d.mu.Lock()
 		known := d.trusted[id]

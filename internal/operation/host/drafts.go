@@ -16,6 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -147,8 +148,8 @@ func (d *draftServices) file(cluster string) string {
 }
 
 // knownHosts compares unknown host keys with a known_hosts file of this machine.
-func (d *draftServices) knownHosts(path string, keys []backend.HostKey) ([]backend.KeyCheck, error) {
-	return KnownHosts(d.path(path), keys)
+func (d *draftServices) knownHosts(path string, keys []ask.HostKey) ([]ask.KeyCheck, error) {
+	return dial.KnownHosts(d.path(path), keys)
 }
 
 func (d *draftServices) keys() []string {

@@ -78,7 +78,7 @@ func (h *Host) remember(cluster string, answers map[string]string) {
 
 // learn remembers the answers if they led somewhere and were refused nowhere; who refuses them is asked about again.
 func (h *Host) learn(cluster string, a *asker) {
-	answers := a.answers()
+	answers := a.memory.Secrets()
 	a.mu.Lock()
 	opened, refused := a.opened, a.refused
 	a.mu.Unlock()

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
@@ -33,18 +33,10 @@ func testHost(t *testing.T, root string, environment map[string]string) *Host {
 		Printer: func() *i18n.Printer { return i18n.NewPrinter(i18n.English) },
 		Deps: func() operation.Deps {
 			d := local.Deps(local.Options{Root: root, SSH: dial.Options{Home: getenv("HOME")}})
-			d.Clock, d.Unattended, d.Asker = operationtest.Swift{}, true, nobodyThere{}
+			d.Clock, d.Unattended, d.Asker = operationtest.Swift{}, true, ask.Nobody{}
 			return d
 		},
 	}
-}
-
-// nobodyThere answers nothing.
-type nobodyThere struct{ operation.Asker }
-
-// Secret implements operation.Asker.
-func (nobodyThere) Secret(context.Context, operation.SecretQuestion) (string, error) {
-	return "", operation.ErrNobody
 }
 
 // A password that was given on the screen is not asked for again by what is looked at next, in whatever language; one

@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -15,14 +16,14 @@ import (
 
 // launch begins a run in a process of its own. What it would ask for – passwords, passphrases, unknown host keys – is
 // asked before, for nobody may be there later.
-func (h *Host) launch(ctx context.Context, st backend.Start, ask backend.Asker) (backend.Ref, error) {
+func (h *Host) launch(ctx context.Context, st backend.Start, front ask.Asker) (backend.Ref, error) {
 	none, of := backend.Ref{}, st.Request.Base().Source
 	if st.Soon {
-		if err := h.after(ctx, of.Cluster, ask); err != nil {
+		if err := h.after(ctx, of.Cluster, front); err != nil {
 			return none, err
 		}
 	}
-	screen := h.asking(ask, of.Cluster)
+	screen := h.asking(front, of.Cluster)
 	q := h.request(st)
 	deps := h.Deps()
 	deps.Asker, deps.Unattended = screen, false
@@ -35,9 +36,9 @@ func (h *Host) launch(ctx context.Context, st backend.Start, ask backend.Asker) 
 		h.remember(cmp.Or(cluster, of.Cluster, clusterIn(q.Base().Source.File)), nil)
 		return none, err
 	}
-	h.remember(cluster, screen.answers())
-	in.Secrets, in.OnFailure = screen.answers(), &request.OnFailure{Ask: true}
-	ask.Doing(event.M("launch.begin"))
+	h.remember(cluster, screen.memory.Secrets())
+	in.Secrets, in.OnFailure = screen.memory.Secrets(), &request.OnFailure{Ask: true}
+	ask.Tell(ctx, front, ask.Progress{What: event.M("launch.begin")})
 	if ctx.Err() != nil {
 		return none, ctx.Err()
 	}
@@ -83,12 +84,12 @@ func (h *Host) request(st backend.Start) request.Request {
 const soonMost = 30 * time.Second
 
 // after waits until the cluster's run has ended. One that does not is told by whoever wants its lock.
-func (h *Host) after(ctx context.Context, cluster string, ask backend.Asker) error {
+func (h *Host) after(ctx context.Context, cluster string, front ask.Asker) error {
 	runs, err := journal.At(h.Root, cluster)
 	if err != nil {
 		return err
 	}
-	ask.Doing(event.M("launch.soon"))
+	ask.Tell(ctx, front, ask.Progress{What: event.M("launch.soon")})
 	for end := time.Now().Add(soonMost); runs.Busy() && time.Now().Before(end); {
 		select {
 		case <-ctx.Done():

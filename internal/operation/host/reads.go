@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/present"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -22,9 +23,9 @@ import (
 // What the screens and the line interface read: inspections, directories, deploy.yaml, bundles.
 
 // read inspects, and asks on the screen.
-func (h *Host) read(ctx context.Context, q backend.Query, ask backend.Asker) (backend.Answer, error) {
+func (h *Host) read(ctx context.Context, q backend.Query, front ask.Asker) (backend.Answer, error) {
 	base := h.located(q.Base())
-	asks := h.asking(ask, base.Source.Cluster)
+	asks := h.asking(front, base.Source.Cluster)
 	defer h.learn(base.Source.Cluster, asks)
 	deps := h.Deps()
 	deps.Asker, deps.Unattended = asks, false

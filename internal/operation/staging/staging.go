@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/trust"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -209,14 +210,11 @@ func (s *Session) checker() (*trust.Checks, error) {
 
 // askSigner asks about a key that nobody has said anything about, and remembers one that is trusted.
 func (s *Session) askSigner(ctx context.Context, q trust.Question) (yes, asked bool, err error) {
-	if s.use.Asker == nil {
-		return false, false, nil
-	}
-	yes, err = s.use.Asker.Signer(ctx, operation.SignerQuestion{
+	yes, err = ask.Trusts(ctx, s.use.Asker, ask.Signer{
 		Bundle: filepath.Base(q.File), Name: q.Manifest.Name, Arch: q.Manifest.Arch,
 		Type: q.Signer.KeyType, Fingerprint: q.Signer.Fingerprint,
 	})
-	if errors.Is(err, operation.ErrNobody) {
+	if errors.Is(err, ask.ErrNobody) {
 		return false, false, nil
 	}
 	if err != nil || !yes {

@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
 )
@@ -19,9 +19,9 @@ type AskKeys struct {
 	About event.Msg
 	Done  string // of i18n: what Enter does
 	Leave string // of i18n: what Esc does
-	Keys  []backend.HostKey
+	Keys  []ask.HostKey
 	// Known compares the keys with a known_hosts file; it is called in a command. nil: that is not offered.
-	Known  func(path string, keys []backend.HostKey) ([]backend.KeyCheck, error)
+	Known  func(path string, keys []ask.HostKey) ([]ask.KeyCheck, error)
 	Do     func(trusted []bool) tea.Cmd // Enter, when some are trusted
 	Refuse func() tea.Cmd               // n
 	Cancel func() tea.Cmd               // Esc, and Enter when none is trusted
@@ -29,7 +29,7 @@ type AskKeys struct {
 
 // checked is what came of a known_hosts file.
 type checked struct {
-	checks []backend.KeyCheck
+	checks []ask.KeyCheck
 	fault  *event.Fault
 }
 
@@ -39,7 +39,7 @@ type keyTable struct {
 	at, top int
 	trusted []bool
 	shown   []bool // was on the screen
-	checks  []backend.KeyCheck
+	checks  []ask.KeyCheck
 	news    *atomic.Pointer[checked] // of the command that reads a file
 	fault   *event.Fault
 	asks    bool // the path is typed
@@ -51,7 +51,7 @@ type keyTable struct {
 
 func newKeyTable(m AskKeys) *keyTable {
 	n := len(m.Keys)
-	return &keyTable{AskKeys: m, trusted: make([]bool, n), shown: make([]bool, n), checks: make([]backend.KeyCheck, n),
+	return &keyTable{AskKeys: m, trusted: make([]bool, n), shown: make([]bool, n), checks: make([]ask.KeyCheck, n),
 		news: &atomic.Pointer[checked]{}, room: 1, tall: 1}
 }
 
@@ -66,7 +66,7 @@ func (k *keyTable) hear() {
 	}
 	k.checks = got.checks
 	for i, c := range k.checks {
-		k.trusted[i] = c != backend.KeyDiffers && (k.trusted[i] || c == backend.KeyVerified)
+		k.trusted[i] = c != ask.KeyDiffers && (k.trusted[i] || c == ask.KeyVerified)
 	}
 }
 
@@ -95,7 +95,7 @@ func (k *keyTable) move(n int) {
 
 // toggle trusts the chosen key or not, if there is one that may be trusted.
 func (k *keyTable) toggle() {
-	if k.at < len(k.Keys) && k.shown[k.at] && k.checks[k.at] != backend.KeyDiffers {
+	if k.at < len(k.Keys) && k.shown[k.at] && k.checks[k.at] != ask.KeyDiffers {
 		k.trusted[k.at] = !k.trusted[k.at]
 	}
 }
@@ -139,7 +139,7 @@ func (k *keyTable) Key(m tea.KeyPressMsg, e *Env) (tea.Cmd, bool) {
 // all trusts what was on the screen, and is done when that is all; else it goes to what was not.
 func (k *keyTable) all() (tea.Cmd, bool) {
 	for i := range k.Keys {
-		k.trusted[i] = k.trusted[i] || k.shown[i] && k.checks[i] != backend.KeyDiffers
+		k.trusted[i] = k.trusted[i] || k.shown[i] && k.checks[i] != ask.KeyDiffers
 	}
 	if i := k.unseen(false); i >= 0 {
 		k.at, k.top = min(len(k.Keys)-1, i+k.room-1), i
@@ -260,7 +260,7 @@ func (k *keyTable) Render(e *Env, w, h int) ([]string, *tea.Cursor) {
 
 // same warns of machines that show one and the same key.
 func (k *keyTable) same(e *Env, w int) (out []string) {
-	n := backend.SameKey(k.Keys)
+	n := ask.SameKey(k.Keys)
 	if n == 0 {
 		return nil
 	}
@@ -283,7 +283,7 @@ func (k *keyTable) checkWidth(e *Env) int {
 	wide := 0
 	for i, c := range k.checks {
 		own := 0
-		if c != backend.KeyUnlisted {
+		if c != ask.KeyUnlisted {
 			own = 4 + widget.Width(e.P.T("ask.key-check."+string(c)))
 		}
 		wide = max(wide, own+widget.Width(serves(e, k.Keys[i])))
@@ -292,7 +292,7 @@ func (k *keyTable) checkWidth(e *Env) int {
 }
 
 // named is whose key it is.
-func named(e *Env, k backend.HostKey) string {
+func named(e *Env, k ask.HostKey) string {
 	if k.Serves > 0 {
 		return e.P.T("ask.keys.bastion")
 	}
@@ -300,7 +300,7 @@ func named(e *Env, k backend.HostKey) string {
 }
 
 // serves says how many machines are reached through a bastion.
-func serves(e *Env, k backend.HostKey) string {
+func serves(e *Env, k ask.HostKey) string {
 	if k.Serves == 0 {
 		return ""
 	}
@@ -323,11 +323,11 @@ func (k *keyTable) row(e *Env, i, name, addr, kind, w int) []string {
 		Add(t.Text, widget.Fit(event.Clean(x.Addr), addr, g.Cut)).Space(2)
 	check := func() {
 		switch k.checks[i] {
-		case backend.KeyVerified:
+		case ask.KeyVerified:
 			l.Add(t.Good, g.OK+" "+e.P.T("ask.key-check.verified")).Space(2)
-		case backend.KeyDiffers:
+		case ask.KeyDiffers:
 			l.Add(t.Bad, g.Failed+" "+e.P.T("ask.key-check.differs")).Space(2)
-		case backend.KeyUnlisted:
+		case ask.KeyUnlisted:
 		}
 		if x.Serves > 0 {
 			l.Add(t.Accent, serves(e, x)).Space(2)

@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
@@ -29,12 +29,12 @@ type table struct {
 	end    string // how it ended; "" while it is open
 }
 
-func openTable(t *testing.T, n, w, h int, known func(string, []backend.HostKey) ([]backend.KeyCheck, error),
+func openTable(t *testing.T, n, w, h int, known func(string, []ask.HostKey) ([]ask.KeyCheck, error),
 	change ...func(*frame.AskKeys),
 ) *table {
-	var keys []backend.HostKey
+	var keys []ask.HostKey
 	for i := range n {
-		keys = append(keys, backend.HostKey{Node: fmt.Sprintf("node-%d", i+1),
+		keys = append(keys, ask.HostKey{Node: fmt.Sprintf("node-%d", i+1),
 			Addr: fmt.Sprintf("127.0.1.%d:2222", i+1), Type: "ssh-ed25519",
 			Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
 	}
@@ -107,8 +107,8 @@ func TestNoKeyIsTrustedUnseen(t *testing.T) {
 	for _, size := range [][2]int{{80, 20}, {120, 36}, {60, 13}, {200, 56}} {
 		for _, keys := range [][]string{{"y"}, {"G", "space", "y"}, {"pgdown", "y", "enter"}, {"end", "y"},
 			{"o", "/", "k", "enter", "enter"}} {
-			x := openTable(t, 60, size[0], size[1], func(_ string, list []backend.HostKey) ([]backend.KeyCheck, error) {
-				return slices.Repeat([]backend.KeyCheck{backend.KeyVerified}, len(list)), nil
+			x := openTable(t, 60, size[0], size[1], func(_ string, list []ask.HostKey) ([]ask.KeyCheck, error) {
+				return slices.Repeat([]ask.KeyCheck{ask.KeyVerified}, len(list)), nil
 			})
 			x.keys(keys...)
 			for range 200 {
@@ -136,11 +136,11 @@ func TestNoKeyIsTrustedUnseen(t *testing.T) {
 
 // Each key is trusted by itself; a file marks those that it has, and what it has otherwise cannot be trusted here.
 func TestKeysAreTrustedOneByOne(t *testing.T) {
-	x := openTable(t, 4, 120, 30, func(path string, _ []backend.HostKey) ([]backend.KeyCheck, error) {
+	x := openTable(t, 4, 120, 30, func(path string, _ []ask.HostKey) ([]ask.KeyCheck, error) {
 		if path != "/known" {
 			return nil, event.NewFault(event.ClassUsage, "ssh.known-hosts", errors.New("no such file"), "file", path)
 		}
-		return []backend.KeyCheck{backend.KeyUnlisted, backend.KeyVerified, backend.KeyDiffers, backend.KeyUnlisted},
+		return []ask.KeyCheck{ask.KeyUnlisted, ask.KeyVerified, ask.KeyDiffers, ask.KeyUnlisted},
 			nil
 	})
 	x.keys("o", "/", "x", "enter")

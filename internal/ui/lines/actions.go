@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/report"
@@ -18,8 +19,8 @@ import (
 // What the entries of the menu lead to, line by line.
 
 // begin begins a run in a process of its own and tells of it.
-func (m *menu) begin(ctx context.Context, st backend.Start, ask backend.Asker) error {
-	ref, err := m.svc.Launch(ctx, st, ask)
+func (m *menu) begin(ctx context.Context, st backend.Start, to ask.Asker) error {
+	ref, err := m.svc.Launch(ctx, st, to)
 	if err != nil {
 		return err
 	}
@@ -280,7 +281,7 @@ func (m *menu) bundle(ctx context.Context) error {
 		return err
 	}
 	err = m.svc.Verify(ctx, path, func(done, total int64) {
-		m.Doing(event.M("bundle.verifying", "part", strconv.FormatInt(100*done/max(1, total), 10)))
+		m.waits(event.M("bundle.verifying", "part", strconv.FormatInt(100*done/max(1, total), 10)))
 	})
 	if err == nil {
 		m.say("bundle.verified")

@@ -23,7 +23,7 @@ func (m *menu) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.Doing(event.M("make.probing"))
+	m.waits(event.M("make.probing"))
 	if err := m.svc.Builds.Reach(ctx, what); err != nil {
 		m.say("make.no-network")
 		m.fault(err)

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/plaintext"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -20,7 +20,7 @@ import (
 
 // conversation is with whoever is at the other end of a line, with a screen reader or on a serial line: all that is
 // said is whole lines, all that is typed is whole lines. Nothing is coloured, drawn over or moved, and no escape
-// sequence leaves here. It is a backend.Asker.
+// sequence leaves here. It is a ask.Asker.
 type conversation struct {
 	term Terminal
 	p    *i18n.Printer // its language may change
@@ -254,29 +254,35 @@ func (p *conversation) wants(ctx context.Context, prompt, word string) (bool, er
 	return err == nil && text == word, err
 }
 
-// Secret implements backend.Asker.
-func (p *conversation) Secret(ctx context.Context, what event.Msg) (string, error) {
-	return p.secret(ctx, p.p.Msg(what)+" "+p.t("plain.unseen"))
+// Ask implements ask.Asker.
+func (p *conversation) Ask(ctx context.Context, q ask.Question) (out ask.Answer, err error) {
+	switch q := q.(type) {
+	case ask.Secret:
+		out.Secret, err = p.secret(ctx, p.p.Msg(q.What)+" "+p.t("plain.unseen"))
+	case ask.HostKeys:
+		out.Trusted, err = p.hostKeys(ctx, q.Keys, q.Known)
+	case ask.Signer:
+		p.print(p.t("ask.signer", "bundle", event.Clean(q.Bundle), "name", q.Name, "arch", q.Arch), "  "+q.Type,
+			"  "+q.Fingerprint, p.t("ask.signer.how"))
+		out.Trusted = make([]bool, 1)
+		out.Trusted[0], err = p.sure(ctx, p.t("plain.signer"))
+	case ask.Progress:
+		p.waits(q.What)
+	}
+	return out, err
 }
 
-// HostKeys implements backend.Asker.
-func (p *conversation) HostKeys(ctx context.Context, keys []backend.HostKey, known backend.KnownHosts) ([]bool, error) {
+// hostKeys shows unknown host keys and asks which of them are right.
+func (p *conversation) hostKeys(ctx context.Context, keys []ask.HostKey, known ask.KnownHosts) ([]bool, error) {
 	t := &KeyTable{Print: p.print, Line: p.line, Printer: p.p, Fault: p.fault, Known: known}
 	return t.Ask(ctx, keys)
-}
-
-// Signer implements backend.Asker.
-func (p *conversation) Signer(ctx context.Context, s backend.Signer) (bool, error) {
-	p.print(p.t("ask.signer", "bundle", event.Clean(s.Bundle), "name", s.Name, "arch", s.Arch), "  "+s.Type,
-		"  "+s.Fingerprint, p.t("ask.signer.how"))
-	return p.sure(ctx, p.t("plain.signer"))
 }
 
 // doingEvery is how often it is said that something is still waited for.
 const doingEvery = 10 * time.Second
 
-// Doing implements backend.Asker: what is waited for is said when it begins, and now and then while it lasts.
-func (p *conversation) Doing(what event.Msg) {
+// waits reports what is waited for when it begins, and now and then while it lasts.
+func (p *conversation) waits(what event.Msg) {
 	p.says.Lock()
 	said := p.doing == what.Key && time.Since(p.since) < doingEvery
 	if !said {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/output/document"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -19,10 +19,10 @@ type KeyTable struct {
 	Line    func(ctx context.Context, prompt string) (string, error) // asks for one
 	Printer *i18n.Printer
 	Fault   func(err error) // says why keys cannot be compared
-	Known   backend.KnownHosts
+	Known   ask.KnownHosts
 
-	keys    []backend.HostKey
-	checks  []backend.KeyCheck
+	keys    []ask.HostKey
+	checks  []ask.KeyCheck
 	trusted []bool
 }
 
@@ -33,10 +33,10 @@ const keysAPage = 20
 func (k *KeyTable) t(key string, kv ...string) string { return k.Printer.T(key, kv...) }
 
 // Ask shows all keys and asks which are right.
-func (k *KeyTable) Ask(ctx context.Context, keys []backend.HostKey) ([]bool, error) {
-	k.keys, k.checks, k.trusted = keys, make([]backend.KeyCheck, len(keys)), make([]bool, len(keys))
+func (k *KeyTable) Ask(ctx context.Context, keys []ask.HostKey) ([]bool, error) {
+	k.keys, k.checks, k.trusted = keys, make([]ask.KeyCheck, len(keys)), make([]bool, len(keys))
 	k.Print(k.t("ask.title.keys", "count", strconv.Itoa(len(keys))), k.t("ask.keys"))
-	if n := backend.SameKey(keys); n > 0 {
+	if n := ask.SameKey(keys); n > 0 {
 		k.Print("! " + k.t("ask.keys.same", "count", strconv.Itoa(n)))
 	}
 	if stop, err := k.show(ctx); err != nil || stop {
@@ -53,13 +53,13 @@ func (k *KeyTable) Ask(ctx context.Context, keys []backend.HostKey) ([]bool, err
 			return make([]bool, len(keys)), nil
 		case "y", "yes", "是":
 			for i := range keys {
-				k.trusted[i] = k.checks[i] != backend.KeyDiffers
+				k.trusted[i] = k.checks[i] != ask.KeyDiffers
 			}
 			return k.trusted, nil
 		case "v":
-			if slices.Contains(k.checks, backend.KeyVerified) {
+			if slices.Contains(k.checks, ask.KeyVerified) {
 				for i := range keys {
-					k.trusted[i] = k.checks[i] == backend.KeyVerified
+					k.trusted[i] = k.checks[i] == ask.KeyVerified
 				}
 				return k.trusted, nil
 			}
@@ -83,7 +83,7 @@ func (k *KeyTable) show(ctx context.Context) (stop bool, err error) {
 	rows := [][]string{{"", k.t("col.node"), k.t("col.address"), k.t("ask.keys.type"), k.t("ask.keys.fingerprint"), ""}}
 	for i, x := range k.keys {
 		check := ""
-		if k.checks[i] != backend.KeyUnlisted {
+		if k.checks[i] != ask.KeyUnlisted {
 			check = k.t("ask.key-check." + string(k.checks[i]))
 		}
 		name := event.Clean(x.Node)
@@ -137,7 +137,7 @@ func (k *KeyTable) numbers(text string) bool {
 			return false
 		}
 		for i := from; i <= to; i++ {
-			if picked[i] = k.checks[i] != backend.KeyDiffers; !picked[i] {
+			if picked[i] = k.checks[i] != ask.KeyDiffers; !picked[i] {
 				k.Print(k.t("ask.keys.never", "node", k.keys[i].Node))
 				return false
 			}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
@@ -21,7 +21,7 @@ func TestTheSameKeyLineByLine(t *testing.T) {
 	k := KeyTable{Printer: i18n.NewPrinter(i18n.English),
 		Print: func(lines ...string) { said = append(said, lines...) },
 		Line:  func(context.Context, string) (string, error) { return "n", nil }}
-	if _, err := k.Ask(t.Context(), []backend.HostKey{{Node: "a", Addr: "192.0.2.1:22", Fingerprint: "SHA256:x"},
+	if _, err := k.Ask(t.Context(), []ask.HostKey{{Node: "a", Addr: "192.0.2.1:22", Fingerprint: "SHA256:x"},
 		{Node: "b", Addr: "192.0.2.2:22", Fingerprint: "SHA256:x"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -33,17 +33,17 @@ func TestTheSameKeyLineByLine(t *testing.T) {
 // On the command line the keys are a table, a page at a time, with the choices that the screen has.
 func TestTheTableOfKeysLineByLine(t *testing.T) {
 	t.Parallel()
-	var keys []backend.HostKey
+	var keys []ask.HostKey
 	for i := range 25 {
-		keys = append(keys, backend.HostKey{Node: fmt.Sprintf("n%d", i+1), Addr: fmt.Sprintf("192.0.2.%d:22", i+1),
+		keys = append(keys, ask.HostKey{Node: fmt.Sprintf("n%d", i+1), Addr: fmt.Sprintf("192.0.2.%d:22", i+1),
 			Type: "ssh-ed25519", Fingerprint: fmt.Sprintf("SHA256:%043d", i+1)})
 	}
-	known := func(path string, list []backend.HostKey) ([]backend.KeyCheck, error) {
+	known := func(path string, list []ask.HostKey) ([]ask.KeyCheck, error) {
 		if path != "/Known" {
 			return nil, errors.New("no such file")
 		}
-		out := make([]backend.KeyCheck, len(list))
-		out[2], out[3] = backend.KeyVerified, backend.KeyDiffers
+		out := make([]ask.KeyCheck, len(list))
+		out[2], out[3] = ask.KeyVerified, ask.KeyDiffers
 		return out, nil
 	}
 	for _, x := range []struct {
@@ -77,7 +77,7 @@ func TestTheTableOfKeysLineByLine(t *testing.T) {
 			said := new(bytes.Buffer)
 			typed := strings.Join(x.typed, "\n") + strings.Repeat("\n", min(1, len(x.typed)))
 			term := Terminal{In: strings.NewReader(typed), Out: said, Printer: i18n.NewPrinter(i18n.English)}
-			trusted, err := newConversation(term).HostKeys(t.Context(), keys, known)
+			trusted, err := newConversation(term).hostKeys(t.Context(), keys, known)
 			if err != nil && !errors.Is(err, io.EOF) {
 				t.Fatal(err)
 			}

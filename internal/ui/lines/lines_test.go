@@ -17,6 +17,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -66,7 +67,7 @@ func (f *files) services() Services {
 	return Services{
 		Services: backend.Services{
 			Clusters: func(context.Context) ([]backend.Cluster, error) { return nil, nil },
-			Launch: func(_ context.Context, s backend.Start, _ backend.Asker) (backend.Ref, error) {
+			Launch: func(_ context.Context, s backend.Start, _ ask.Asker) (backend.Ref, error) {
 				f.begun = append(f.begun, s)
 				return backend.Ref{}, io.EOF
 			},

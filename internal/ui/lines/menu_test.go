@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/document"
@@ -59,9 +60,9 @@ func TestJoiningLineByLine(t *testing.T) {
 			m.svc.Joining = func(backend.Cluster) (config.Draft, backend.DraftServices, error) {
 				return cluster, svc, nil
 			}
-			m.svc.Launch = func(ctx context.Context, s backend.Start, ask backend.Asker) (backend.Ref, error) {
+			m.svc.Launch = func(ctx context.Context, s backend.Start, to ask.Asker) (backend.Ref, error) {
 				did = append(did, "join "+s.Request.(request.Join).List)
-				secret, _ = ask.Secret(ctx, event.M("ask.password"))
+				secret, _ = ask.ForSecret(ctx, to, ask.Secret{ID: "password", What: event.M("ask.password")})
 				return backend.Ref{}, errLeft
 			}
 			err := m.add(t.Context(), rack())
@@ -101,7 +102,7 @@ func TestNothingIsRemovedUnlessTheNameIsTyped(t *testing.T) {
 			t.Run(c.name+" "+typed, func(t *testing.T) {
 				t.Parallel()
 				m, said, f := dialogueAt(i18n.English, strings.Join(append(slices.Clone(c.typed), typed), "\n")+"\n")
-				m.svc.Read = func(context.Context, backend.Query, backend.Asker) (backend.Answer, error) {
+				m.svc.Read = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
 					if len(f.begun) > 0 {
 						t.Error("it is shown afterwards")
 					}

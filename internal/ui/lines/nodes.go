@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -198,12 +199,12 @@ func (w *wizard) tellNews(ctx context.Context) error {
 	if len(list) == 0 {
 		return nil
 	}
-	var keys []backend.HostKey
+	var keys []ask.HostKey
 	for _, l := range list {
 		keys = append(keys, backend.KeyOf(l))
 	}
-	groups, of := backend.GroupKeys(keys)
-	trusted, err := w.HostKeys(ctx, groups, w.svc.KnownHosts)
+	groups, of := ask.GroupKeys(keys)
+	trusted, err := w.hostKeys(ctx, groups, w.svc.KnownHosts)
 	for i, l := range list {
 		w.g.SetProbe(draft.Probe{Machine: l.Machine, Stage: draft.LogIn})
 		l.Key.Answer(of[i] < len(trusted) && trusted[of[i]])

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -45,7 +46,7 @@ func (w *wizard) findBundles(ctx context.Context, paths ...string) {
 				w.complain(event.Warning, b.Path+": "+text, next)
 			}
 		case b.Done > 0 && b.Size > 0:
-			w.Doing(event.M("plain.proving", "path", event.Clean(b.Path), "percent",
+			w.waits(event.M("plain.proving", "path", event.Clean(b.Path), "percent",
 				strconv.FormatInt(100*b.Done/b.Size, 10)))
 		}
 	})
@@ -199,10 +200,10 @@ func (w *wizard) preflightNow(ctx context.Context) (ok bool) {
 		switch {
 		case c.Machine != "":
 			done, linked := f.Progress()
-			w.Doing(event.M("wizard.preflight.busy", "done", strconv.Itoa(done), "total", total, "linked",
+			w.waits(event.M("wizard.preflight.busy", "done", strconv.Itoa(done), "total", total, "linked",
 				strconv.Itoa(linked)))
 		case c.Total > 0:
-			w.Doing(event.M("wizard.preflight.bundle", "file", event.Clean(c.Bundle), "percent",
+			w.waits(event.M("wizard.preflight.bundle", "file", event.Clean(c.Bundle), "percent",
 				strconv.FormatInt(100*c.Done/c.Total, 10)))
 		}
 		if c.Fault != nil {
@@ -408,7 +409,7 @@ func (w *wizard) install(ctx context.Context, file string) (done bool, err error
 		return false, nil
 	}
 	w.say("wizard.written", "file", file)
-	err = w.m.begin(ctx, w.svc.Start(file, w.g.Draft), backend.WithAnswers(w.conversation, draft.Secrets(w.g.Draft)))
+	err = w.m.begin(ctx, w.svc.Start(file, w.g.Draft), ask.WithAnswers(w.conversation, draft.Secrets(w.g.Draft)))
 	if err != nil {
 		return true, err
 	}
@@ -431,8 +432,8 @@ func (w *wizard) letJoin(ctx context.Context) error {
 	if err := w.put(w.g.File); err != nil {
 		return err
 	}
-	ask := backend.WithAnswers(w.conversation, draft.Secrets(w.g.Draft))
-	err := w.m.begin(ctx, w.svc.Start(w.g.File, w.g.Draft), ask)
+	with := ask.WithAnswers(w.conversation, draft.Secrets(w.g.Draft))
+	err := w.m.begin(ctx, w.svc.Start(w.g.File, w.g.Draft), with)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (m *menu) upgradeWay(ctx context.Context, c backend.Cluster) (w backend.Way
 
 // upgradeBundles asks for bundles, by their numbers or paths. Enter takes those of the only newer version.
 func (m *menu) upgradeBundles(ctx context.Context, c backend.Cluster) (backend.Upgrades, []string, error) {
-	m.Doing(event.M("upgrade.finding"))
+	m.waits(event.M("upgrade.finding"))
 	var named []string
 	for {
 		found, err := m.svc.Upgrades(ctx, c.Name, named)

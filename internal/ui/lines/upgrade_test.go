@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/document"
@@ -43,7 +44,7 @@ func upgradable(lang i18n.Lang, typed string, versions ...string) (*menu, interf
 		}
 		return w, nil
 	}
-	m.svc.Read = func(context.Context, backend.Query, backend.Asker) (backend.Answer, error) {
+	m.svc.Read = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
 		return func(*i18n.Printer) document.Document {
 			return document.Document{document.Text("what would be done")}
 		}, nil
@@ -99,7 +100,7 @@ func TestUpgradeLineByLine(t *testing.T) {
 func TestFindingsOfARefusedUpgradeLineByLine(t *testing.T) {
 	t.Parallel()
 	m, said, f := upgradable(i18n.English, "\nn\ny\n", "v1.35.4")
-	m.svc.Read = func(context.Context, backend.Query, backend.Asker) (backend.Answer, error) {
+	m.svc.Read = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
 		return func(*i18n.Printer) document.Document {
 			return document.Document{document.Text("node-2 has too little space")}
 		}, event.NewFault(event.ClassPreflight, "preflight.failed", nil, "count", "1")
@@ -122,7 +123,7 @@ func TestAnUpgradeUnderWayLineByLine(t *testing.T) {
 		for _, yes := range []string{"y", "n"} {
 			m, said, f := upgradable(i18n.Chinese, key+"\n"+yes+"\n")
 			m.svc.Clusters = func(context.Context) ([]backend.Cluster, error) { return []backend.Cluster{c}, nil }
-			m.svc.Read = func(context.Context, backend.Query, backend.Asker) (backend.Answer, error) {
+			m.svc.Read = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
 				return nil, event.NewFault(event.ClassFailed, "ssh.unreachable", nil, "addr", "192.0.2.1")
 			}
 			_ = m.turn(t.Context())

@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -128,10 +128,10 @@ func TestPlainFixesOfACause(t *testing.T) {
 // Line by line the key is shown before the question; anything but a yes is a no.
 func TestTheSignerLineByLine(t *testing.T) {
 	t.Parallel()
-	who := backend.Signer{Bundle: "b.tar.gz", Name: "b", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:abc"}
+	who := ask.Signer{Bundle: "b.tar.gz", Name: "b", Arch: "amd64", Type: "ssh-ed25519", Fingerprint: "SHA256:abc"}
 	for typed, want := range map[string]bool{"yes": true, "y": true, "": false, "n": false, "perhaps": false} {
 		m, said := dialogue(t, i18n.English, typed)
-		yes, err := m.Signer(t.Context(), who)
+		yes, err := ask.Trusts(t.Context(), m, who)
 		if yes != want || err != nil {
 			t.Errorf("%q: %v %v", typed, yes, err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -42,7 +43,7 @@ func NewLook(d *Deps, path string) *Look { return &Look{d: d, path: path} }
 // Init implements frame.Page.
 func (p *Look) Init(*frame.Env) tea.Cmd {
 	get, path := p.d.S.Bundle, p.path
-	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ backend.Asker) (any, error) {
+	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ ask.Asker) (any, error) {
 		return get(ctx, path)
 	})
 }
@@ -57,13 +58,14 @@ func (p *Look) check() tea.Cmd {
 	p.part.Store(0)
 	run, path := p.d.S.Verify, p.path
 	return p.verify.start(event.M("bundle.verifying", "part", "0"),
-		func(ctx context.Context, ask backend.Asker) (any, error) {
+		func(ctx context.Context, to ask.Asker) (any, error) {
 			var last time.Time
 			err := run(ctx, path, func(done, total int64) {
 				if now := time.Now(); total > 0 && now.Sub(last) > 100*time.Millisecond {
 					last = now
 					p.part.Store(uint64(1000 * done / total))
-					ask.Doing(event.M("bundle.verifying", "part", fmt.Sprint(100*done/total)))
+					what := event.M("bundle.verifying", "part", fmt.Sprint(100*done/total))
+					ask.Tell(ctx, to, ask.Progress{What: what})
 				}
 			})
 			return verified{}, err

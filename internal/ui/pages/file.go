@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/report"
@@ -43,7 +44,7 @@ type listing struct {
 
 func (p *Files) read(dir string) tea.Cmd {
 	get, suffix := p.d.S.List, p.suffix
-	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ backend.Asker) (any, error) {
+	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ ask.Asker) (any, error) {
 		dir, list, err := get(ctx, dir, suffix)
 		return listing{dir, list}, err
 	})
@@ -206,7 +207,7 @@ func (p *Review) Init(*frame.Env) tea.Cmd { return p.begin() }
 
 func (p *Review) begin() tea.Cmd {
 	get, path := p.d.S.Check, p.path
-	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ backend.Asker) (any, error) {
+	return p.task.start(event.M("files.reading"), func(ctx context.Context, _ ask.Asker) (any, error) {
 		return get(ctx, path)
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -31,8 +32,8 @@ func (p *Launch) Init(*frame.Env) tea.Cmd { return p.begin() }
 
 func (p *Launch) begin() tea.Cmd {
 	d, s := p.d, p.start
-	return p.task.start(event.M("launch.begin"), func(ctx context.Context, ask backend.Asker) (any, error) {
-		ref, err := d.S.Launch(ctx, s, ask)
+	return p.task.start(event.M("launch.begin"), func(ctx context.Context, to ask.Asker) (any, error) {
+		ref, err := d.S.Launch(ctx, s, to)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +105,7 @@ func NewDemo(d *Deps) *Opening {
 // Init implements frame.Page.
 func (p *Opening) Init(*frame.Env) tea.Cmd {
 	open := p.open
-	return p.task.start(event.M("launch.open"), func(ctx context.Context, _ backend.Asker) (any, error) {
+	return p.task.start(event.M("launch.open"), func(ctx context.Context, _ ask.Asker) (any, error) {
 		return open(ctx)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -56,7 +57,7 @@ func NewTake(d *Deps, use func(files []string)) *Make {
 // Init implements frame.Page.
 func (p *Make) Init(*frame.Env) tea.Cmd {
 	get := p.d.S.Builds
-	return p.task.start(event.M("make.reading"), func(ctx context.Context, _ backend.Asker) (any, error) {
+	return p.task.start(event.M("make.reading"), func(ctx context.Context, _ ask.Asker) (any, error) {
 		return get.Offer(ctx)
 	})
 }

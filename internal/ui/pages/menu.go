@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -50,7 +51,7 @@ func (p *Menu) load() tea.Cmd {
 		p.loaded = true
 		return nil
 	}
-	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ backend.Asker) (any, error) {
+	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ ask.Asker) (any, error) {
 		return get(ctx)
 	})
 }

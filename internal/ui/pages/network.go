@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -21,7 +22,7 @@ type reached struct{}
 
 // ask asks the servers of a build.
 func (n *network) ask(s backend.Builds, b backend.Build) tea.Cmd {
-	c := n.task.start(event.M("make.probing"), func(ctx context.Context, _ backend.Asker) (any, error) {
+	c := n.task.start(event.M("make.probing"), func(ctx context.Context, _ ask.Asker) (any, error) {
 		return reached{}, s.Reach(ctx, b)
 	})
 	n.asked, n.there = true, false

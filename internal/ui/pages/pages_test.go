@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/document"
@@ -129,32 +129,32 @@ func (w *world) deps() *Deps {
 			l := records(list)
 			return backend.NewStory(&l, 1, func() time.Time { return now }), nil
 		},
-		Launch: func(ctx context.Context, s backend.Start, ask backend.Asker) (backend.Ref, error) {
-			ask.Doing(event.M("launch.greet", "done", "1", "total", "3"))
+		Launch: func(ctx context.Context, s backend.Start, to ask.Asker) (backend.Ref, error) {
+			ask.Tell(ctx, to, ask.Progress{What: event.M("launch.greet", "done", "1", "total", "3")})
 			if w.fail != nil {
 				return backend.Ref{}, w.fail
 			}
 			if w.keys {
-				pw, err := ask.Secret(ctx, event.M("ask.password", "user", "ops"))
+				pw, err := ask.ForSecret(ctx, to, ask.Secret{What: event.M("ask.password", "user", "ops")})
 				if err != nil {
 					return backend.Ref{}, err
 				}
-				var keys []backend.HostKey
+				var keys []ask.HostKey
 				for i, x := range nodes(max(2, w.nodes)) {
-					keys = append(keys, backend.HostKey{Node: x.Name, Addr: x.Addr + ":22", Type: "ssh-ed25519",
+					keys = append(keys, ask.HostKey{Node: x.Name, Addr: x.Addr + ":22", Type: "ssh-ed25519",
 						Fingerprint: fmt.Sprintf("SHA256:%c%cBvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", 'a'+i%26,
 							'1'+i/26)})
 				}
-				trusted, err := ask.HostKeys(ctx, keys, nil)
-				if err != nil || slices.Contains(trusted, false) || pw != "secret" {
+				trusted, err := ask.Trusts(ctx, to, ask.HostKeys{Keys: keys})
+				if err != nil || !trusted || pw != "secret" {
 					return backend.Ref{}, errors.Join(event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user",
 						pw), err)
 				}
 			}
 			if w.signer {
-				who := backend.Signer{Bundle: "eggo-amd64.tar.gz", Name: "eggo", Arch: "amd64", Type: "ssh-ed25519",
+				who := ask.Signer{Bundle: "eggo-amd64.tar.gz", Name: "eggo", Arch: "amd64", Type: "ssh-ed25519",
 					Fingerprint: "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7"}
-				if yes, err := ask.Signer(ctx, who); err != nil || !yes {
+				if yes, err := ask.Trusts(ctx, to, who); err != nil || !yes {
 					return backend.Ref{}, errors.Join(event.NewFault(event.ClassBundle, "trust.refused", nil, "file",
 						who.Bundle, "key", who.Fingerprint), err)
 				}
@@ -162,7 +162,7 @@ func (w *world) deps() *Deps {
 			w.launched = append(w.launched, s)
 			return backend.Ref{Cluster: s.Request.Base().Source.Cluster, Run: "x"}, nil
 		},
-		Read: func(_ context.Context, q backend.Query, _ backend.Asker) (backend.Answer, error) {
+		Read: func(_ context.Context, q backend.Query, _ ask.Asker) (backend.Answer, error) {
 			w.asked = append(w.asked, q)
 			if _, is := q.(backend.Inventory); is {
 				return func(p *i18n.Printer) document.Document { return ours(p, nodes(n)) }, nil

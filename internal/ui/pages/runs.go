@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -130,7 +131,7 @@ func (p *Runs) Init(*frame.Env) tea.Cmd { return p.load() }
 
 func (p *Runs) load() tea.Cmd {
 	get := p.d.S.Clusters
-	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ backend.Asker) (any, error) {
+	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ ask.Asker) (any, error) {
 		return get(ctx)
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -29,12 +29,11 @@ type (
 		answer chan<- string
 	}
 	keysMsg struct {
-		keys   []backend.HostKey
-		known  backend.KnownHosts
+		ask.HostKeys
 		answer chan<- []bool
 	}
 	signerMsg struct {
-		signer backend.Signer
+		signer ask.Signer
 		answer chan<- bool
 	}
 	movedMsg struct{ to any }
@@ -45,7 +44,7 @@ type (
 )
 
 // start begins; the page gets what it says through take.
-func (t *task) start(what event.Msg, f func(ctx context.Context, ask backend.Asker) (any, error)) tea.Cmd {
+func (t *task) start(what event.Msg, f func(ctx context.Context, to ask.Asker) (any, error)) tea.Cmd {
 	return t.show(what, func(ctx context.Context, to *teller) (any, error) { return f(ctx, to) })
 }
 
@@ -114,7 +113,7 @@ func (t *task) take(m tea.Msg) (c tea.Cmd, result any, done bool) {
 			Cancel: func() tea.Cmd { return t.after(tm.ctx, func() { close(m.answer) }) },
 		}), nil, false
 	case keysMsg:
-		return frame.Send(askKeys(m.keys, m.known, func(trusted []bool) tea.Cmd {
+		return frame.Send(askKeys(m.HostKeys, func(trusted []bool) tea.Cmd {
 			return t.after(tm.ctx, func() { m.answer <- trusted })
 		})), nil, false
 	case signerMsg:
@@ -157,17 +156,17 @@ func (t *task) lines(e *frame.Env, w int) []string {
 }
 
 // askKeys shows the keys of machines that are contacted for the first time. Unless some are trusted, all are refused.
-func askKeys(keys []backend.HostKey, known backend.KnownHosts, answer func([]bool) tea.Cmd) frame.AskKeys {
-	none := func() tea.Cmd { return answer(make([]bool, len(keys))) }
+func askKeys(q ask.HostKeys, answer func([]bool) tea.Cmd) frame.AskKeys {
+	none := func() tea.Cmd { return answer(make([]bool, len(q.Keys))) }
 	return frame.AskKeys{
-		Title: event.M("ask.title.keys", "count", strconv.Itoa(len(keys))), About: event.M("ask.keys"),
-		Done: "ask.keys.go", Leave: "ask.keys.stop", Keys: keys, Known: known,
+		Title: event.M("ask.title.keys", "count", strconv.Itoa(len(q.Keys))), About: event.M("ask.keys"),
+		Done: "ask.keys.go", Leave: "ask.keys.stop", Keys: q.Keys, Known: q.Known,
 		Do: answer, Refuse: none, Cancel: none,
 	}
 }
 
 // askSigner shows who signed a bundle. The default is to refuse.
-func askSigner(s backend.Signer, answer func(bool) tea.Cmd) frame.Ask {
+func askSigner(s ask.Signer, answer func(bool) tea.Cmd) frame.Ask {
 	return frame.Ask{
 		Title: event.M("ask.title.signer"),
 		Body: func(e *frame.Env, w int) []string {
@@ -205,49 +204,37 @@ func (t *teller) send(ctx context.Context, m tea.Msg) bool {
 // moved shows how far the task is.
 func (t *teller) moved(to any) { t.send(t.ctx, movedMsg{to}) }
 
-// Doing implements backend.Asker.
-func (t *teller) Doing(what event.Msg) { t.send(t.ctx, doingMsg{what}) }
-
 var errNoAnswer = errors.New("no answer")
 
-// Secret implements backend.Asker.
-func (t *teller) Secret(ctx context.Context, what event.Msg) (string, error) {
-	answer := make(chan string, 1)
-	t.send(ctx, secretMsg{what, answer})
-	select {
-	case s, ok := <-answer:
-		if !ok {
-			return "", errNoAnswer
+// Ask implements ask.Asker.
+func (t *teller) Ask(ctx context.Context, q ask.Question) (out ask.Answer, err error) {
+	switch q := q.(type) {
+	case ask.Secret:
+		answer, ok := make(chan string, 1), false
+		if out.Secret, ok, err = answered(ctx, t, secretMsg{q.What, answer}, answer); err == nil && !ok {
+			err = errNoAnswer
 		}
-		return s, nil
-	case <-ctx.Done():
-	case <-t.ctx.Done():
+	case ask.HostKeys:
+		answer := make(chan []bool, 1)
+		out.Trusted, _, err = answered(ctx, t, keysMsg{q, answer}, answer)
+	case ask.Signer:
+		answer, yes := make(chan bool, 1), false
+		yes, _, err = answered(ctx, t, signerMsg{q, answer}, answer)
+		out.Trusted = []bool{yes}
+	case ask.Progress:
+		t.send(t.ctx, doingMsg{q.What})
 	}
-	return "", context.Canceled
+	return out, err
 }
 
-// HostKeys implements backend.Asker.
-func (t *teller) HostKeys(ctx context.Context, keys []backend.HostKey, known backend.KnownHosts) ([]bool, error) {
-	answer := make(chan []bool, 1)
-	t.send(ctx, keysMsg{keys, known, answer})
+// answered sends a question and waits for the answer; ok is false if there is none.
+func answered[T any](ctx context.Context, t *teller, question tea.Msg, answer <-chan T) (a T, ok bool, err error) {
+	t.send(ctx, question)
 	select {
-	case trusted := <-answer:
-		return trusted, nil
+	case a, ok = <-answer:
+		return a, ok, nil
 	case <-ctx.Done():
 	case <-t.ctx.Done():
 	}
-	return nil, context.Canceled
-}
-
-// Signer implements backend.Asker.
-func (t *teller) Signer(ctx context.Context, s backend.Signer) (bool, error) {
-	answer := make(chan bool, 1)
-	t.send(ctx, signerMsg{s, answer})
-	select {
-	case yes := <-answer:
-		return yes, nil
-	case <-ctx.Done():
-	case <-t.ctx.Done():
-	}
-	return false, context.Canceled
+	return a, false, context.Canceled
 }

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -63,7 +64,7 @@ func (p *Upgrade) Init(*frame.Env) tea.Cmd { return p.find() }
 // find looks for bundles, also where the paths lead that were typed.
 func (p *Upgrade) find() tea.Cmd {
 	get, name, paths := p.d.S.Upgrades, p.c.Name, slices.Clone(p.added)
-	return p.task.start(event.M("upgrade.finding"), func(ctx context.Context, _ backend.Asker) (any, error) {
+	return p.task.start(event.M("upgrade.finding"), func(ctx context.Context, _ ask.Asker) (any, error) {
 		return get(ctx, name, paths)
 	})
 }
@@ -113,7 +114,7 @@ func (p *Upgrade) lead() tea.Cmd {
 		p.leads = task{}
 		return nil
 	}
-	return p.leads.start(event.M("upgrade.finding"), func(ctx context.Context, _ backend.Asker) (any, error) {
+	return p.leads.start(event.M("upgrade.finding"), func(ctx context.Context, _ ask.Asker) (any, error) {
 		return get(ctx, name, paths)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/document"
@@ -138,7 +139,7 @@ func TestTheOnlyNewerVersionIsChosen(t *testing.T) {
 func TestFindingsOfARefusedUpgrade(t *testing.T) {
 	w := &world{}
 	d := w.deps()
-	d.S.Read = func(context.Context, backend.Query, backend.Asker) (backend.Answer, error) {
+	d.S.Read = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
 		return func(*i18n.Printer) document.Document {
 			return document.Document{document.Text("node-2 has too little space")}
 		}, event.NewFault(event.ClassPreflight, "preflight.failed", nil, "count", "1")

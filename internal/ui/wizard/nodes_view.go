@@ -9,6 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -345,11 +346,11 @@ func (n *nodes) probeOf(i int) *draft.Probe {
 
 // countKeys returns the number of keys to confirm; the key of a bastion counts once for all machines behind it.
 func countKeys(asks []*draft.Probe) int {
-	var keys []backend.HostKey
+	var keys []ask.HostKey
 	for _, l := range asks {
 		keys = append(keys, backend.KeyOf(l))
 	}
-	groups, _ := backend.GroupKeys(keys)
+	groups, _ := ask.GroupKeys(keys)
 	return len(groups)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -38,12 +39,12 @@ func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
 // askKeys shows the fingerprints, that of a bastion once for all machines behind it. Nothing is trusted that was not
 // shown; what is not trusted is asked about again.
 func (n *nodes) askKeys(list []*draft.Probe) tea.Cmd {
-	var all []backend.HostKey
+	var all []ask.HostKey
 	for _, l := range list {
 		n.shownKeys[l.Key.Fingerprint] = true
 		all = append(all, backend.KeyOf(l))
 	}
-	keys, of := backend.GroupKeys(all)
+	keys, of := ask.GroupKeys(all)
 	answer := func(do func(i int)) tea.Cmd {
 		return func() tea.Msg {
 			for i := range list {

@@ -23,6 +23,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/run/control"
@@ -151,7 +152,7 @@ func (s *Site) serve(ctx context.Context, bundles string) error {
 	s.Handler = server.New(server.Options{Manager: s.Manager, Runs: s.Runner.Runner, Access: s.Accounts,
 		Bundles: bundles, Version: "v1.2.0", Deps: func() operation.Deps { return d },
 		Page:  func(api *server.Service) http.Handler { return s.Page.Handler(standIn(s, api)) },
-		Asker: func(secrets map[string]string) operation.Asker { return operation.Told{Secrets: secrets} },
+		Asker: func(secrets map[string]string) ask.Asker { return ask.WithAnswers(ask.Nobody{}, secrets) },
 		More:  func(api huma.API) { routes.Register(api, s.Accounts, false, nil) }})
 	s.web = httptest.NewUnstartedServer(nil)
 	s.web.Config = listen.Server(ctx, s.between(s.Handler), listen.Usual(), slog.New(slog.DiscardHandler))

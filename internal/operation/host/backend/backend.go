@@ -8,9 +8,9 @@ package backend
 
 import (
 	"context"
-	"slices"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -24,10 +24,10 @@ type Services struct {
 	Open func(ctx context.Context, r Ref, replay float64) (Board, error)
 	// Launch begins a run in a process of its own, which goes on when this one ends. It asks what has to be known
 	// before, of ask, and returns when the run's event log is there.
-	Launch func(ctx context.Context, s Start, ask Asker) (Ref, error)
+	Launch func(ctx context.Context, s Start, to ask.Asker) (Ref, error)
 	// Read inspects and changes nothing. That something is not well is no error: the answer says it. An answer beside
 	// an error is what was found all the same.
-	Read func(ctx context.Context, q Query, ask Asker) (Answer, error)
+	Read func(ctx context.Context, q Query, to ask.Asker) (Answer, error)
 	// List reads a directory: its directories, and its files with one of the suffixes. dir "" is where the program
 	// was started; the directory that was read comes back absolute.
 	List func(ctx context.Context, dir string, suffix []string) (string, []Entry, error)
@@ -152,82 +152,3 @@ func (c Cluster) Said() string {
 	}
 	return c.Status
 }
-
-// Asker asks the person at the screen. An error is the end of what was to be begun.
-type Asker interface {
-	// Secret asks for a password or passphrase.
-	Secret(ctx context.Context, what event.Msg) (string, error)
-	// HostKeys shows unknown host keys and asks which of them are right. known compares them with a known_hosts file.
-	HostKeys(ctx context.Context, keys []HostKey, known KnownHosts) (trusted []bool, err error)
-	// Signer shows who signed a bundle and asks whether that key is to be trusted from now on.
-	Signer(ctx context.Context, s Signer) (bool, error)
-	// Doing says what is waited for.
-	Doing(what event.Msg)
-}
-
-// Signer of a bundle that nobody has said anything about.
-type Signer struct{ Bundle, Name, Arch, Type, Fingerprint string }
-
-// HostKey of a node that is contacted for the first time, or of a bastion.
-type HostKey struct {
-	Node, Addr, Type, Fingerprint string
-	Serves                        int // of a bastion: how many machines are reached through it
-}
-
-// GroupKeys gives each key once, those of bastions first, then in the order of the names, and the place there of each
-// key of the list. A bastion is asked about once, however many machines are behind it.
-func GroupKeys(list []HostKey) (groups []HostKey, of []int) {
-	type id struct{ addr, fingerprint string }
-	counts := map[id]int{}
-	for _, k := range list {
-		x := id{k.Addr, k.Fingerprint}
-		if counts[x]++; counts[x] == 1 {
-			groups = append(groups, k)
-		}
-	}
-	for i := range groups {
-		if g := &groups[i]; g.Serves > 0 {
-			g.Serves = max(g.Serves, counts[id{g.Addr, g.Fingerprint}])
-		}
-	}
-	slices.SortStableFunc(groups, func(a, b HostKey) int {
-		if (a.Serves > 0) != (b.Serves > 0) {
-			return b.Serves - a.Serves
-		}
-		return byName(a.Node, b.Node)
-	})
-	for _, k := range list {
-		of = append(of, slices.IndexFunc(groups, func(g HostKey) bool {
-			return g.Addr == k.Addr && g.Fingerprint == k.Fingerprint
-		}))
-	}
-	return groups, of
-}
-
-// SameKey is at how many addresses the key is shown that is shown at most of them; 0 when each has its own.
-func SameKey(keys []HostKey) (most int) {
-	addrs := map[string]map[string]bool{}
-	for _, k := range keys {
-		if addrs[k.Fingerprint] == nil {
-			addrs[k.Fingerprint] = map[string]bool{}
-		}
-		addrs[k.Fingerprint][k.Addr] = true
-		if n := len(addrs[k.Fingerprint]); n > 1 {
-			most = max(most, n)
-		}
-	}
-	return most
-}
-
-// KeyCheck is what a known_hosts file says of a key.
-type KeyCheck string
-
-// The checks. A key that differs from the file's cannot be trusted here.
-const (
-	KeyUnlisted KeyCheck = ""
-	KeyVerified KeyCheck = "verified"
-	KeyDiffers  KeyCheck = "differs"
-)
-
-// KnownHosts says what a known_hosts file has of keys.
-type KnownHosts = func(path string, keys []HostKey) ([]KeyCheck, error)

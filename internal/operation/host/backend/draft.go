@@ -6,6 +6,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -33,7 +34,7 @@ type DraftServices struct {
 	// Lookup finds the addresses of a host name.
 	Lookup machines.Lookup
 	// KnownHosts compares unknown host keys with a known_hosts file.
-	KnownHosts func(path string, keys []HostKey) ([]KeyCheck, error)
+	KnownHosts func(path string, keys []ask.HostKey) ([]ask.KeyCheck, error)
 	// Bundles finds bundles in the usual places and where the paths lead, and tells each at first as found and then
 	// as it is verified.
 	Bundles func(ctx context.Context, paths []string, tell func(draft.Bundle))
@@ -52,8 +53,8 @@ type DraftServices struct {
 }
 
 // KeyOf returns the host key that a probe asks about. A bastion has no name but its address.
-func KeyOf(p *draft.Probe) HostKey {
-	k := HostKey{Node: p.Machine.Name, Addr: p.Key.Addr, Type: p.Key.Type, Fingerprint: p.Key.Fingerprint,
+func KeyOf(p *draft.Probe) ask.HostKey {
+	k := ask.HostKey{Node: p.Machine.Name, Addr: p.Key.Addr, Type: p.Key.Type, Fingerprint: p.Key.Fingerprint,
 		Serves: p.Key.Serves}
 	if k.Serves > 0 {
 		k.Node = p.Key.Node
