@@ -68,15 +68,15 @@ func attach(ctx context.Context, env *environment, o attachOptions, name string)
 		return err
 	}
 	env.P = env.where().Printer(env.P.Lang())
-	h := env.host()
+	h := front{env.host()}
 	if byLine {
-		return lines.Watch(ctx, lineTerminal(env), h.Services(), ref, o.replay)
+		return lines.Watch(ctx, lineTerminal(env), h, ref, o.replay)
 	}
 	opt, err := h.Open(ctx, ref, o.replay)
 	if err != nil {
 		return err
 	}
-	deps := &pages.Deps{S: h.Services(), Version: buildVersion()}
+	deps := &pages.Deps{S: h, Version: buildVersion()}
 	return showPage(ctx, env, deps.Run(ref, opt), o)
 }
 

@@ -48,7 +48,7 @@ func TestAPastRunIsAsItEnded(t *testing.T) {
 			}
 		}
 		log.Close()
-		all, err := (&environment{State: root}).host().Services().Clusters(t.Context())
+		all, err := (&environment{State: root}).host().Clusters(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

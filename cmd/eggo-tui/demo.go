@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/assets"
+	"github.com/eggo-k8s/eggo/internal/operation/host"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -68,10 +69,18 @@ func demoBoard(speed float64, now func() time.Time) (backend.Board, error) {
 	return backend.NewStory(recorded{journal.NewReader(z, "install.jsonl")}, speed, now), nil
 }
 
-// withDemo are the services with the demo.
-func withDemo(s backend.Services) backend.Services {
-	s.Demo = func(context.Context) (backend.Board, error) { return demoBoard(demoSpeed, time.Now) }
-	return s
+// front is this control host with what only this program has: the recording of the demo. It implements lines.Services.
+type front struct{ *host.Host }
+
+// Demo implements backend.Services.
+func (front) Demo(context.Context) (backend.Board, error) { return demoBoard(demoSpeed, time.Now) }
+
+// Usual implements lines.Services.
+func (f front) Usual() string {
+	if usual := host.UsualConfig(f.Getenv); exists(usual) {
+		return usual
+	}
+	return ""
 }
 
 // recorded is the run of the demo: there is nothing on this machine that its advice could be about.

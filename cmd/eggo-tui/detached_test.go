@@ -34,7 +34,7 @@ func TestARunOfItsOwn(t *testing.T) {
 	d := env.host()
 	who := &operationtest.User{}
 	start := backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}
-	ref, err := d.Services().Launch(t.Context(), start, who)
+	ref, err := d.Launch(t.Context(), start, who)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestARunOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	all, err := d.Services().Clusters(t.Context())
+	all, err := d.Clusters(t.Context())
 	if err != nil || len(all) != 1 || len(all[0].Runs) != 1 || all[0].Runs[0].Ref != ref {
 		t.Errorf("%+v, %v", all, err)
 	} else if c := all[0]; c.File != "" || c.Tried == "" || c.Tried != c.Runs[0].File ||
@@ -102,7 +102,7 @@ func TestARunOfItsOwn(t *testing.T) {
 	}
 	defer lock.Unlock()
 	again := backend.Start{Request: request.Deploy{Common: request.OfFile(file)}}
-	if _, err = d.Services().Launch(t.Context(), again, who); event.AsFault(err) == nil ||
+	if _, err = d.Launch(t.Context(), again, who); event.AsFault(err) == nil ||
 		event.AsFault(err).Code != "lock.cluster-held" {
 		t.Error(err)
 	}

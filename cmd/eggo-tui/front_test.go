@@ -442,7 +442,7 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 			t.Errorf("%s: %+v %v", name, all, err)
 		}
 		h := (&environment{Getenv: os.Getenv, State: root}).host()
-		if on, err := h.Services().Clusters(t.Context()); err != nil || on[0].Status != "interrupted" ||
+		if on, err := h.Clusters(t.Context()); err != nil || on[0].Status != "interrupted" ||
 			on[0].Runs[0].Status != "interrupted" {
 			t.Errorf("%s: the menu: %+v %v", name, on, err)
 		}

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui/lines"
 )
@@ -27,19 +26,6 @@ func lineTerminal(env *environment) lines.Terminal {
 		t.Interrupts = env.Interrupts.begin
 	}
 	return t
-}
-
-// lineServices are what the menu line by line stands on.
-func lineServices(h *host.Host) lines.Services {
-	return lines.Services{
-		Services: withDemo(h.Services()), Path: h.Path, Joining: h.Joining, Draft: h.Draft,
-		Usual: func() string {
-			if usual := host.UsualConfig(h.Getenv); exists(usual) {
-				return usual
-			}
-			return ""
-		},
-	}
 }
 
 // hushed takes a terminal's echo away until the function that it gives is called.

@@ -38,17 +38,15 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 	if lineByLine(env, o.accessible) {
 		own := *env // its language may change
 		h := own.host()
-		svc, b := lineServices(h), builds.New(ctx, builds.Options{Getenv: env.Getenv, Path: h.Path})
+		b := builds.New(ctx, builds.Options{Getenv: env.Getenv, Path: h.Path})
 		defer b.End()
-		svc.Builds = b
-		return lines.Menu(ctx, lineTerminal(&own), svc)
+		return lines.Menu(ctx, lineTerminal(&own), front{h}, b)
 	}
 	h := env.host()
 	b := builds.New(ctx, builds.Options{Getenv: env.Getenv, Path: h.Path})
 	defer b.End()
 	opt := screenOptions(env, o.ascii)
-	deps := &pages.Deps{S: withDemo(h.Services()), Version: buildVersion()}
-	deps.S.Builds = b
+	deps := &pages.Deps{S: front{h}, Builds: b, Version: buildVersion()}
 	deps.Install = func() frame.Page { return newCluster(ctx, h, deps) }
 	deps.InstallFrom = func(bundles []string) frame.Page {
 		p := newCluster(ctx, h, deps)
@@ -124,16 +122,24 @@ func addNodes(
 // that were typed.
 func onScreen(svc backend.DraftServices, deps *pages.Deps) wizard.Services {
 	return wizard.Services{
-		DraftServices: svc,
-		Beat:          func() time.Duration { return time.Second },
-		Build:         func(use func([]string)) frame.Page { return pages.NewTake(deps, use) },
+		DraftServices: svc, Known: svc.KnownHosts,
+		Beat:  func() time.Duration { return time.Second },
+		Build: func(use func([]string)) frame.Page { return pages.NewTake(deps, use) },
 		Run: func(file string, of config.Draft) frame.Page {
 			own := *deps
-			launch := deps.S.Launch
-			own.S.Launch = func(ctx context.Context, st backend.Start, to ask.Asker) (backend.Ref, error) {
-				return launch(ctx, st, ask.WithAnswers(to, draft.Secrets(of)))
-			}
+			own.S = withSecrets{deps.S, draft.Secrets(of)}
 			return pages.NewLaunch(&own, svc.Start(file, of))
 		},
 	}
+}
+
+// withSecrets is a control host that knows secrets by the IDs of their questions.
+type withSecrets struct {
+	backend.Services
+	secrets map[string]string
+}
+
+// Launch implements backend.Services.
+func (w withSecrets) Launch(ctx context.Context, st backend.Start, to ask.Asker) (backend.Ref, error) {
+	return w.Services.Launch(ctx, st, ask.WithAnswers(to, w.secrets))
 }

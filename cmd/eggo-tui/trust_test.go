@@ -78,7 +78,7 @@ func TestUserIsAskedAboutTheSigner(t *testing.T) {
 			State: state,
 		}
 		who := &decided{yes: yes}
-		launch := env.host().Services().Launch
+		launch := env.host().Launch
 		_, err := launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if len(who.asked) != 1 || who.asked[0].Fingerprint != fingerprint ||
 			who.asked[0].Bundle != filepath.Base(file) {
@@ -173,7 +173,7 @@ func TestAYesIsANoToTheUnsigned(t *testing.T) {
 			P: i18n.NewPrinter(i18n.English), Getenv: func(string) string { return "" }, Clock: operationtest.Swift{},
 			State: state,
 		}
-		launch := env.host().Services().Launch
+		launch := env.host().Launch
 		_, err = launch(t.Context(), backend.Start{Request: request.Deploy{Common: request.OfFile(deploy)}}, who)
 		if f := event.AsFault(err); f == nil || f.Code != "trust.unsigned" || len(who.asked) != 1 {
 			t.Errorf("%v: %v, asked %d", order, err, len(who.asked))

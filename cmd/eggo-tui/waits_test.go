@@ -75,7 +75,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 	seen := func() backend.Cluster {
 		t.Helper()
 		h := (&environment{Getenv: func(string) string { return "" }, State: root}).host()
-		all, err := h.Services().Clusters(t.Context())
+		all, err := h.Clusters(t.Context())
 		if err != nil || len(all) != 1 || len(all[0].Runs) != 1 {
 			t.Fatalf("%+v %v", all, err)
 		}

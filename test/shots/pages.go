@@ -21,6 +21,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/status"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/pages"
@@ -125,12 +126,12 @@ func jumpClusters() []backend.Cluster {
 // jumpDeps are the services of a jump host that there is not.
 func jumpDeps() *pages.Deps {
 	nothing := func() frame.Page { return nil }
-	return &pages.Deps{Version: "v1.2.0", Install: nothing, S: backend.Services{
-		Clusters: func(context.Context) ([]backend.Cluster, error) { return jumpClusters(), nil },
-		Open: func(context.Context, backend.Ref, float64) (backend.Board, error) {
+	return &pages.Deps{Version: "v1.2.0", Install: nothing, S: &uitest.Host{
+		OnClusters: func(context.Context) ([]backend.Cluster, error) { return jumpClusters(), nil },
+		OnOpen: func(context.Context, backend.Ref, float64) (backend.Board, error) {
 			return backend.Board{Feed: &reel{}}, nil
 		},
-		Launch: func(ctx context.Context, _ backend.Start, to ask.Asker) (backend.Ref, error) {
+		OnLaunch: func(ctx context.Context, _ backend.Start, to ask.Asker) (backend.Ref, error) {
 			var keys []ask.HostKey
 			for i, n := range jumpNodes(3) {
 				keys = append(keys, ask.HostKey{Node: n.Name, Addr: n.Addr + ":22", Type: "ssh-ed25519",
@@ -140,9 +141,9 @@ func jumpDeps() *pages.Deps {
 			_, err := to.Ask(ctx, ask.HostKeys{Keys: keys, Known: known})
 			return backend.Ref{}, err
 		},
-		Read: jumpTold,
-		Demo: func(context.Context) (backend.Board, error) { return backend.Board{Feed: &reel{}}, nil },
-		Check: func(_ context.Context, file string) (backend.Checked, error) {
+		OnRead: jumpTold,
+		OnDemo: func(context.Context) (backend.Board, error) { return backend.Board{Feed: &reel{}}, nil },
+		OnCheck: func(_ context.Context, file string) (backend.Checked, error) {
 			c := jumpClusters()[0]
 			c.Status, c.File = backend.Unknown, file
 			return backend.Checked{Cluster: c, Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16",
@@ -150,7 +151,7 @@ func jumpDeps() *pages.Deps {
 				Problems: []backend.Problem{{Line: 7, Col: 3, Key: "masters",
 					Fault: event.NewFault(event.ClassUsage, "config.etcd-even", nil, "count", "2")}}}, nil
 		},
-		Bundle: func(context.Context, string) (backend.Bundle, error) {
+		OnBundle: func(context.Context, string) (backend.Bundle, error) {
 			return backend.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm",
 				ID: "5f1c0a97d2be44e1", Size: 684 << 20, Groups: []backend.Group{
 					{Kind: "images", Size: 412 << 20, Members: []backend.Member{{Name: "registry.k8s.io/pause:3.10.1",
@@ -165,16 +166,16 @@ func jumpDeps() *pages.Deps {
 						{Name: "conntrack", Version: "1:1.4.7-1+b2", Size: 35 << 10}}},
 				}}, nil
 		},
-		Verify: func(_ context.Context, _ string, progress func(done, total int64)) error {
+		OnVerify: func(_ context.Context, _ string, progress func(done, total int64)) error {
 			progress(1, 1)
 			return nil
 		},
-		Builds: builder{}, Upgrades: jumpUpgrades,
-		Way: func(context.Context, string, []string) (backend.Way, error) {
+		OnUpgrades: jumpUpgrades,
+		OnWay: func(context.Context, string, []string) (backend.Way, error) {
 			return backend.Way{From: "v1.34.2", Hops: []backend.Hop{{Version: "v1.35.4", Back: backend.BackInSoak,
 				Etcd: true, Arches: []string{"amd64", "arm64"}}}}, nil
 		},
-	}}
+	}, Builds: builder{}}
 }
 
 // jumpUpgrades are bundles of two newer versions.

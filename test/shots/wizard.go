@@ -12,9 +12,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 	"github.com/eggo-k8s/eggo/internal/ui"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/wizard"
@@ -111,12 +111,12 @@ func pretended(on machines) wizard.Services {
 	was := "cluster-id: rack-7\nmasters:\n- name: node-1\n  ip: 192.0.2.11\n  port: 22\n  arch: amd64\nnodes:\n- " +
 		"name: old\n  ip: 192.0.2.40\n  port: 22\n  arch: amd64\n"
 	return wizard.Services{
-		DraftServices: backend.DraftServices{
-			Read:  func(string) ([]byte, error) { return []byte(was), nil },
-			File:  func(string) string { return "/root/.eggo/deploy.yaml" },
-			Keys:  func() []string { return []string{"/root/.ssh/id_ed25519"} },
-			Write: func(string, config.Draft, *i18n.Printer) error { return nil },
-			Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
+		DraftServices: &uitest.Draft{
+			OnRead:  func(string) ([]byte, error) { return []byte(was), nil },
+			OnFile:  func(string) string { return "/root/.eggo/deploy.yaml" },
+			OnKeys:  func() []string { return []string{"/root/.ssh/id_ed25519"} },
+			OnWrite: func(string, config.Draft, *i18n.Printer) error { return nil },
+			OnProbe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
 				l := draft.Probe{Machine: m, Stage: draft.Seen, OS: "Debian GNU/Linux 12 (bookworm)", OSID: "debian",
 					Codename: "bookworm", Arch: "amd64", CPUs: 8, Memory: 32 << 30, Disk: 180 << 30}
 				switch last := m.IP[len(m.IP)-1]; {
@@ -134,7 +134,7 @@ func pretended(on machines) wizard.Services {
 				}
 				tell(l)
 			},
-			Bundles: func(_ context.Context, _ []string, tell func(draft.Bundle)) {
+			OnBundles: func(_ context.Context, _ []string, tell func(draft.Bundle)) {
 				m := shownBundle()
 				tell(draft.Bundle{Path: "/srv/eggo-amd64.tar.gz", Size: 684 << 20, Manifest: m, Done: 684 << 20,
 					Verified: true})
@@ -143,7 +143,7 @@ func pretended(on machines) wizard.Services {
 				tell(draft.Bundle{Path: "/srv/eggo-openeuler-arm64.tar.gz", Size: 651 << 20, Manifest: &arm,
 					Done: 402 << 20})
 			},
-			Preflight: func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
+			OnPreflight: func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
 				for _, m := range d.Machines {
 					tell(draft.Check{Machine: m.Name})
 				}
@@ -162,11 +162,11 @@ func pretended(on machines) wizard.Services {
 				find(event.Warning, 0, "preflight.cpus", "is", "1", "least", "2")
 				tell(draft.Check{End: true})
 			},
-			Past: func(context.Context) []draft.Past {
+			OnPast: func(context.Context) []draft.Past {
 				return []draft.Past{{Cluster: "rack-6", Nodes: 8, Took: 402 * time.Second,
 					At: time.Date(2026, 11, 12, 12, 0, 0, 0, time.UTC)}}
 			},
-			Plan: func(_ context.Context, d config.Draft, _ string) ([]draft.Planned, error) {
+			OnPlan: func(_ context.Context, d config.Draft, _ string) ([]draft.Planned, error) {
 				out := []draft.Planned{{Changes: []draft.PlannedChange{{Desc: event.M("change.api", "method", "POST",
 					"path", "/api/v1/namespaces"), Exact: true}}}}
 				for _, m := range d.Machines {

@@ -61,9 +61,9 @@ func TestTheWizardReadsABundleOnce(t *testing.T) {
 	where := t.TempDir()
 	one, two := filepath.Join(where, "one.tar.gz"), filepath.Join(where, "two.tar.gz")
 	smallBundle(t, one, "a program")
-	proven := func(d *draftServices, path string) (yes bool, reads int) {
+	proven := func(d *Draft, path string) (yes bool, reads int) {
 		d.h.Dir = where
-		d.bundles(context.Background(), nil, func(b draft.Bundle) {
+		d.Bundles(context.Background(), nil, func(b draft.Bundle) {
 			if filepath.Dir(b.Path) != where {
 				t.Skipf("this machine has a bundle where the wizard looks: %s", b.Path)
 			}
@@ -125,7 +125,7 @@ func TestAPathThatIsNoBundle(t *testing.T) {
 	for path, want := range map[string]string{text: "bundle.text", filepath.Join(dir, "gone.tar.gz"): "bundle.open",
 		t.TempDir(): "bundle.none-here"} {
 		var got []string
-		d.bundles(context.Background(), []string{path}, func(b draft.Bundle) {
+		d.Bundles(context.Background(), []string{path}, func(b draft.Bundle) {
 			if b.Fault != nil && b.Path == path {
 				got = append(got, b.Fault.Code)
 			}

@@ -26,8 +26,8 @@ type watcher func(event.Event)
 // Emit implements event.Sink.
 func (w watcher) Emit(r event.Record) error { w(r.Event); return nil }
 
-// probe looks at one machine: the way there, the login, what it is and what is wrong with it by itself.
-func (d *draftServices) probe(ctx context.Context, of config.Draft, m config.Machine, tell func(draft.Probe)) {
+// Probe looks at one machine: the way there, the login, what it is and what is wrong with it by itself.
+func (d *Draft) Probe(ctx context.Context, of config.Draft, m config.Machine, tell func(draft.Probe)) {
 	fail := func(err error) {
 		if ctx.Err() == nil {
 			tell(draft.Probe{Machine: m, Stage: draft.Failed, Fault: event.AsFault(err)})
@@ -38,7 +38,7 @@ func (d *draftServices) probe(ctx context.Context, of config.Draft, m config.Mac
 		return
 	}
 	defer turn.leave()
-	c, n, err := of.Alone(m, d.path(of.Get("cluster-id")))
+	c, n, err := of.Alone(m, d.Path(of.Get("cluster-id")))
 	if err != nil {
 		fail(err)
 		return
@@ -123,7 +123,7 @@ func (p *place) leave() {
 // asksOf hands the question about a host key to the screen and waits for the answer; others are probed meanwhile. The
 // key of a bastion that was accepted for one machine is not asked about again for the next. All that are behind it
 // wait for the answer, and may have all places: the probe continues without one.
-func (d *draftServices) asksOf(m config.Machine, tell func(draft.Probe), turn *place) func(context.Context,
+func (d *Draft) asksOf(m config.Machine, tell func(draft.Probe), turn *place) func(context.Context,
 	ask.HostKey) (bool, error) {
 	return func(ctx context.Context, q ask.HostKey) (bool, error) {
 		id := q.Addr + " " + q.Fingerprint
@@ -175,8 +175,8 @@ func seenLook(m config.Machine, s phases.Machine, f *phases.Facts, findings []ev
 	return l
 }
 
-// bundles finds bundles where they usually are and where the paths lead, and verifies them.
-func (d *draftServices) bundles(ctx context.Context, paths []string, tell func(draft.Bundle)) {
+// Bundles finds bundles where they usually are and where the paths lead, and verifies them.
+func (d *Draft) Bundles(ctx context.Context, paths []string, tell func(draft.Bundle)) {
 	d.search.Find(ctx, d.paths(paths), d.h.bundlePlaces(), func(f staging.Found) {
 		tell(draft.Bundle{
 			Path: f.Path, Size: f.Size, Manifest: f.Manifest, Signed: f.Signed, Fault: f.Fault, Done: f.Done,
@@ -185,8 +185,8 @@ func (d *draftServices) bundles(ctx context.Context, paths []string, tell func(d
 	})
 }
 
-// preflight is the verb's, told as it goes.
-func (d *draftServices) preflight(ctx context.Context, of config.Draft, file string, tell func(draft.Check)) {
+// Preflight is the verb's, told as it goes.
+func (d *Draft) Preflight(ctx context.Context, of config.Draft, file string, tell func(draft.Check)) {
 	end := func(err error) {
 		c := draft.Check{End: true}
 		if err != nil {
@@ -227,8 +227,8 @@ func (d *draftServices) preflight(ctx context.Context, of config.Draft, file str
 	end(err)
 }
 
-// plan is the verb's.
-func (d *draftServices) plan(ctx context.Context, of config.Draft, file string) ([]draft.Planned, error) {
+// Plan is the verb's.
+func (d *Draft) Plan(ctx context.Context, of config.Draft, file string) ([]draft.Planned, error) {
 	q, err := d.request(of, file)
 	if err != nil {
 		return nil, err
@@ -248,8 +248,8 @@ func (d *draftServices) plan(ctx context.Context, of config.Draft, file string) 
 	return out, nil
 }
 
-// past are earlier installs of all clusters.
-func (d *draftServices) past(ctx context.Context) []draft.Past {
+// Past are earlier installs of all clusters.
+func (d *Draft) Past(ctx context.Context) []draft.Past {
 	var out []draft.Past
 	for _, x := range operation.Installs(ctx, d.h.store()) {
 		out = append(out, draft.Past(x))

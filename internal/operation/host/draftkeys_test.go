@@ -32,9 +32,9 @@ func TestKeysBehindABastionAreAskedAboutOnce(t *testing.T) {
 		of.Machines = append(of.Machines, config.Machine{Name: fmt.Sprintf("n%d", i+1), IP: s.IP,
 			Port: strconv.Itoa(s.Port), Roles: []bundle.Role{bundle.Worker}})
 	}
-	asked := func(d *draftServices) (out []string) {
+	asked := func(d *Draft) (out []string) {
 		for _, m := range of.Machines {
-			d.probe(t.Context(), of, m, func(l draft.Probe) {
+			d.Probe(t.Context(), of, m, func(l draft.Probe) {
 				switch l.Stage {
 				case draft.Asking:
 					k := backend.KeyOf(&l)
@@ -57,13 +57,13 @@ func TestKeysBehindABastionAreAskedAboutOnce(t *testing.T) {
 	if got := asked(d.h.newDraft(d.kept)); got != nil { // the terminal was closed
 		t.Errorf("asked again about %q", got)
 	}
-	if err := d.write(filepath.Join(t.TempDir(), "deploy.yaml"), of, d.h.Printer()); err != nil {
+	if err := d.Write(filepath.Join(t.TempDir(), "deploy.yaml"), of, d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(mine); err != nil || strings.Count(string(text), "\n") != 4 {
 		t.Errorf("%q %v", text, err)
 	}
-	if err := d.forget(); err != nil || exists(d.kept.KnownHosts()) {
+	if err := d.Forget(); err != nil || exists(d.kept.KnownHosts()) {
 		t.Errorf("the draft's keys are left: %v", err)
 	}
 }
@@ -83,7 +83,7 @@ func TestTheAnswerAboutABastionReachesAllThatWait(t *testing.T) {
 	var seen, gates atomic.Int32
 	for _, m := range of.Machines {
 		all.Go(func() {
-			d.probe(t.Context(), of, m, func(l draft.Probe) {
+			d.Probe(t.Context(), of, m, func(l draft.Probe) {
 				switch l.Stage {
 				case draft.Asking:
 					if backend.KeyOf(&l).Serves > 0 {

@@ -27,8 +27,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// draftServices is what an editor of a draft needs of this machine. It lives as long as the wizard.
-type draftServices struct {
+// Draft is this control host to an editor of a draft. It lives as long as the wizard.
+type Draft struct {
 	h      *Host
 	kept   *store.Draft   // what was typed
 	deps   operation.Deps // of operations with drafts: nobody is asked for what was not typed
@@ -42,8 +42,8 @@ type draftServices struct {
 // probesAtOnce is how many machines are looked at side by side.
 const probesAtOnce = 16
 
-func (h *Host) newDraft(kept *store.Draft) *draftServices {
-	d := &draftServices{
+func (h *Host) newDraft(kept *store.Draft) *Draft {
+	d := &Draft{
 		h: h, kept: kept, search: staging.NewSearch(h.Root), turn: make(chan struct{}, probesAtOnce), deps: h.Deps(),
 		trusted: map[string]bool{},
 	}
@@ -51,61 +51,63 @@ func (h *Host) newDraft(kept *store.Draft) *draftServices {
 	return d
 }
 
-// Draft are the services of the draft of a new cluster.
-func (h *Host) Draft() backend.DraftServices { return h.newDraft(h.store().Draft()).services() }
+// Draft returns the control host of the draft of a new cluster.
+func (h *Host) Draft() backend.DraftServices { return h.newDraft(h.store().Draft()) }
 
-// services are those of the draft of a new cluster.
-func (d *draftServices) services() backend.DraftServices {
-	return backend.DraftServices{
-		Load: d.load, Save: d.save, Forget: d.forget, Path: d.path, Read: d.read, KnownHosts: d.knownHosts,
-		File: d.file, Keys: d.keys, KeyFile: d.keyFile, Probe: d.probe, Bundles: d.bundles, Preflight: d.preflight,
-		Plan: d.plan, Write: d.write, Lookup: LookUp, Past: d.past,
-		Start: func(file string, _ config.Draft) backend.Start {
-			return backend.Start{Request: request.Deploy{Common: request.OfFile(d.path(file))}}
-		},
-	}
+// Lookup asks the resolver of this host, which may know names that no server does.
+func (*Draft) Lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	return LookUp(ctx, host)
 }
 
-// LookUp asks the resolver of this machine, which may know names that no server does.
+// LookUp asks the resolver of this host for the addresses of a name.
 func LookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-func (d *draftServices) load() (draft.Saved, bool) {
+// Start returns the deploy of what was written to a file.
+func (d *Draft) Start(file string, _ config.Draft) backend.Start {
+	return backend.Start{Request: request.Deploy{Common: request.OfFile(d.Path(file))}}
+}
+
+// Load returns the draft that was kept; one that cannot be read is none.
+func (d *Draft) Load() (draft.Saved, bool) {
 	var s draft.Saved
 	if json.Unmarshal(d.kept.Load(), &s) != nil {
-		return s, false // a draft that cannot be read is none
+		return s, false
 	}
 	said := len(s.Draft.Machines) > 0 || s.Draft.Count() > 0 || len(s.Typed) > 0
 	s.Draft = s.Draft.Clone()
 	return s, said
 }
 
-func (d *draftServices) save(s draft.Saved) error {
+// Save keeps a draft. Commands end in any order: an older one does not replace a newer one.
+func (d *Draft) Save(s draft.Saved) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
-	return d.kept.Save(append(data, '\n'), s.When) // commands end in any order
+	return d.kept.Save(append(data, '\n'), s.When)
 }
 
-func (d *draftServices) forget() error { return d.kept.Forget() }
+// Forget removes the draft.
+func (d *Draft) Forget() error { return d.kept.Forget() }
 
-// path of this machine as it was typed.
-func (d *draftServices) path(path string) string { return d.h.Path(path) }
+// Path returns a path as it was typed as an absolute path.
+func (d *Draft) Path(path string) string { return d.h.Path(path) }
 
-func (d *draftServices) paths(list []string) []string {
+func (d *Draft) paths(list []string) []string {
 	var out []string
 	for _, p := range list {
-		out = append(out, d.path(p))
+		out = append(out, d.Path(p))
 	}
 	return out
 }
 
-func (d *draftServices) read(path string) ([]byte, error) {
-	name := d.path(path)
+// Read returns the text of a file; nil if it does not exist.
+func (d *Draft) Read(path string) ([]byte, error) {
+	name := d.Path(path)
 	i, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -123,9 +125,9 @@ func (d *draftServices) read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// keyFile says what is wrong with a private key's file by itself.
-func (d *draftServices) keyFile(path string) *event.Fault {
-	if err := remote.CheckKey(d.path(path)); err != nil {
+// KeyFile returns what is wrong with the file of a private key.
+func (d *Draft) KeyFile(path string) *event.Fault {
+	if err := remote.CheckKey(d.Path(path)); err != nil {
 		f := *event.AsFault(err)
 		f.Args = maps.Clone(f.Args)
 		f.Args["file"] = path
@@ -134,8 +136,9 @@ func (d *draftServices) keyFile(path string) *event.Fault {
 	return nil
 }
 
-// file is where a cluster's deploy.yaml goes: ~/.eggo/deploy.yaml, as for every verb, unless that is another cluster's.
-func (d *draftServices) file(cluster string) string {
+// File returns where a cluster's deploy.yaml is written: ~/.eggo/deploy.yaml, as for every verb, unless that is another
+// cluster's.
+func (d *Draft) File(cluster string) string {
 	usual := UsualConfig(d.h.Getenv)
 	data, err := os.ReadFile(usual)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,19 +150,20 @@ func (d *draftServices) file(cluster string) string {
 	return filepath.Join(filepath.Dir(usual), filepath.Base(cluster)+".yaml")
 }
 
-// knownHosts compares unknown host keys with a known_hosts file of this machine.
-func (d *draftServices) knownHosts(path string, keys []ask.HostKey) ([]ask.KeyCheck, error) {
-	return dial.KnownHosts(d.path(path), keys)
+// KnownHosts compares unknown host keys with a known_hosts file of this machine.
+func (d *Draft) KnownHosts(path string, keys []ask.HostKey) ([]ask.KeyCheck, error) {
+	return dial.KnownHosts(d.Path(path), keys)
 }
 
-func (d *draftServices) keys() []string {
+// Keys returns the private keys of the user.
+func (d *Draft) Keys() []string {
 	return dial.Keys(d.h.home())
 }
 
-// write puts deploy.yaml in its place. What was there is kept beside it, named by the time. Its first line names the
+// Write puts deploy.yaml in its place. What was there is kept beside it, named by the time. Its first line names the
 // schema that lies beside it.
-func (d *draftServices) write(path string, of config.Draft, p *i18n.Printer) error {
-	text, name := of.Commented(p), d.path(path)
+func (d *Draft) Write(path string, of config.Draft, p *i18n.Printer) error {
+	text, name := of.Commented(p), d.Path(path)
 	err := os.MkdirAll(filepath.Dir(name), 0o700)
 	undo := func() {}
 	if err == nil && store.SchemaIsOurs(name) {
@@ -178,17 +182,17 @@ func (d *draftServices) write(path string, of config.Draft, p *i18n.Printer) err
 }
 
 // trustIn gives the cluster the host keys that the user has accepted meanwhile, where the next command reads them.
-func (d *draftServices) trustIn(cluster string, of config.Draft) error {
+func (d *Draft) trustIn(cluster string, of config.Draft) error {
 	named := of.Get("eggo.known-hosts")
 	if named != "" {
-		named = d.path(named)
+		named = d.Path(named)
 	}
 	return store.Dir{Root: d.h.Root}.Trust(cluster, named, d.kept.KnownHosts())
 }
 
 // request is what read-only operations with a draft are asked for: its secrets are those that were typed.
-func (d *draftServices) request(of config.Draft, file string) (request.Common, error) {
-	name := d.path(file)
+func (d *Draft) request(of config.Draft, file string) (request.Common, error) {
+	name := d.Path(file)
 	c, problems, err := of.Cluster(name)
 	if err != nil {
 		return request.Common{}, err

@@ -23,7 +23,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/testkit/remotetest"
 )
 
-func testServices(t *testing.T) *draftServices {
+func testServices(t *testing.T) *Draft {
 	t.Helper()
 	home := t.TempDir()
 	h := testHost(t, filepath.Join(home, "state"), map[string]string{"HOME": home})
@@ -31,8 +31,8 @@ func testServices(t *testing.T) *draftServices {
 }
 
 // inspect runs a probe to its end and answers what it asks.
-func inspect(d *draftServices, of config.Draft, m config.Machine, trust bool) (stages []string, last draft.Probe) {
-	d.probe(context.Background(), of, m, func(l draft.Probe) {
+func inspect(d *Draft, of config.Draft, m config.Machine, trust bool) (stages []string, last draft.Probe) {
+	d.Probe(context.Background(), of, m, func(l draft.Probe) {
 		stages, last = append(stages, string(l.Stage)), l
 		if l.Stage == draft.Asking {
 			l.Key.Answer(trust)
@@ -72,7 +72,7 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 	}
 	file := filepath.Join(d.h.Getenv("HOME"), "c", "deploy.yaml")
 	of.Set("cluster-id", "prod")
-	if err := d.write(file, of, d.h.Printer()); err != nil {
+	if err := d.Write(file, of, d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
 	if known, err := os.ReadFile(filepath.Join(d.h.Root, "prod", "known_hosts")); err != nil ||
@@ -85,18 +85,18 @@ func TestTheWizardLooksAtAMachine(t *testing.T) {
 func TestTheWizardWritesWithABackup(t *testing.T) {
 	t.Parallel()
 	d := testServices(t)
-	file := d.file("prod")
+	file := d.File("prod")
 	if filepath.Base(file) != "deploy.yaml" {
 		t.Error(file)
 	}
 	of := config.Draft{
 		Machines: []config.Machine{{Name: "a", IP: "192.0.2.1", Roles: []bundle.Role{bundle.ControlPlane}}},
 	}.WithValues(map[string]string{"cluster-id": "prod", "password": "geheim"})
-	if err := d.write(file, of, d.h.Printer()); err != nil {
+	if err := d.Write(file, of, d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
 	of.Machines[0].Name = "b"
-	if err := d.write(file, of, d.h.Printer()); err != nil {
+	if err := d.Write(file, of, d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
 	kept, _ := filepath.Glob(file + ".*.bak")
@@ -115,20 +115,20 @@ func TestTheWizardWritesWithABackup(t *testing.T) {
 			t.Errorf("%s: %v %v\n%s", f, i.Mode(), err, data)
 		}
 	}
-	if other := d.file("test"); filepath.Base(other) != "test.yaml" {
+	if other := d.File("test"); filepath.Base(other) != "test.yaml" {
 		t.Errorf("another cluster's file is offered: %s", other)
 	}
 	saved := draft.Saved{Draft: of.WithoutSecrets(), Step: "nodes"}
-	if err := d.save(saved); err != nil {
+	if err := d.Save(saved); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := d.load(); !ok || !got.Draft.Equal(saved.Draft) || got.Step != "nodes" {
+	if got, ok := d.Load(); !ok || !got.Draft.Equal(saved.Draft) || got.Step != "nodes" {
 		t.Errorf("%v %+v", ok, got)
 	}
-	if err := d.forget(); err != nil {
+	if err := d.Forget(); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := d.load(); ok {
+	if _, ok := d.Load(); ok {
 		t.Error("it is still there")
 	}
 }
@@ -142,7 +142,7 @@ func TestTheWizardNamesNoForeignSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "deploy.yaml")
-	if err := d.write(file, config.Draft{}.WithValues(map[string]string{"cluster-id": "prod"}),
+	if err := d.Write(file, config.Draft{}.WithValues(map[string]string{"cluster-id": "prod"}),
 		d.h.Printer()); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestNoSchemaOfAFileThatIsNotThere(t *testing.T) {
 		if err := os.Mkdir(file, 0o700); err != nil { // no file can take its place
 			t.Fatal(err)
 		}
-		err := d.write(file, config.Draft{}.WithValues(map[string]string{"cluster-id": "prod"}), d.h.Printer())
+		err := d.Write(file, config.Draft{}.WithValues(map[string]string{"cluster-id": "prod"}), d.h.Printer())
 		if err == nil {
 			t.Error("a directory was replaced")
 		}
@@ -189,7 +189,7 @@ func TestTheWizardRunsPreflight(t *testing.T) {
 	}.WithValues(map[string]string{"password": "secret", "package-src.x86src": "/nowhere/x.tar.gz",
 		"package-src.armsrc": "/nowhere/y.tar.gz"})
 	run := func() (codes []string, end draft.Check) {
-		d.preflight(context.Background(), of, "deploy.yaml", func(c draft.Check) {
+		d.Preflight(context.Background(), of, "deploy.yaml", func(c draft.Check) {
 			if c.Finding != nil {
 				codes = append(codes, c.Finding.Fault.Code)
 			}
@@ -209,11 +209,11 @@ func TestTheWizardRunsPreflight(t *testing.T) {
 	if got := strings.Join(codes, " "); strings.Contains(got, "ssh.") || !strings.Contains(got, "bundle.") {
 		t.Errorf("%s", got)
 	}
-	if _, err := d.plan(context.Background(), of, "deploy.yaml"); err == nil {
+	if _, err := d.Plan(context.Background(), of, "deploy.yaml"); err == nil {
 		t.Error("there is a plan without a bundle")
 	}
 	var faults []string
-	d.bundles(context.Background(), []string{"/nowhere/x.tar.gz"}, func(b draft.Bundle) {
+	d.Bundles(context.Background(), []string{"/nowhere/x.tar.gz"}, func(b draft.Bundle) {
 		if b.Fault != nil {
 			faults = append(faults, b.Fault.Code)
 		}
@@ -241,7 +241,7 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 		Roles: []bundle.Role{bundle.Worker}})
 	var end draft.Check
 	var codes []string
-	d.preflight(context.Background(), of, saved, func(c draft.Check) {
+	d.Preflight(context.Background(), of, saved, func(c draft.Check) {
 		if c.Finding != nil {
 			codes = append(codes, c.Finding.Fault.Code)
 		}
@@ -265,7 +265,7 @@ func TestAListThatCannotBeWrittenTrustsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := config.Draft{Machines: []config.Machine{{Name: "n1", IP: "192.0.2.1", Roles: []bundle.Role{bundle.Worker}}}}
-	svc := d.joinServices(c, config.Draft{})
+	svc := d.joining(c, config.Draft{})
 	if err := svc.Write(c.File, of, d.h.Printer()); err == nil {
 		t.Error("it was written")
 	}
@@ -327,7 +327,7 @@ func TestTheWizardWritesComments(t *testing.T) {
 	}.WithValues(map[string]string{"cluster-id": "prod", "runtime": "docker"})
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		p, file := i18n.NewPrinter(lang), filepath.Join(t.TempDir(), "deploy.yaml")
-		if err := d.write(file, of, p); err != nil {
+		if err := d.Write(file, of, p); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(file)

@@ -91,16 +91,8 @@ func (h *Host) learn(cluster string, a *asker) {
 	}
 }
 
-// Services are what the front ends know of this machine and can begin on it.
-func (h *Host) Services() backend.Services {
-	return backend.Services{
-		Clusters: h.clusters, Open: h.Open, Launch: h.launch, Read: h.read, List: h.list, Check: h.check,
-		Bundle: h.bundle, Verify: h.verify, Upgrades: h.upgrades, Way: h.way,
-	}
-}
-
-// clusters are those of the state directory with their runs.
-func (h *Host) clusters(ctx context.Context) ([]backend.Cluster, error) {
+// Clusters returns those of the state directory with their runs.
+func (h *Host) Clusters(ctx context.Context) ([]backend.Cluster, error) {
 	all, err := operation.Overview(ctx, h.store())
 	if err != nil {
 		return nil, err

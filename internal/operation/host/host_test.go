@@ -55,7 +55,7 @@ func TestAPasswordIsAskedForOnce(t *testing.T) {
 	who := &operationtest.User{}
 	stock := backend.Inventory{Common: request.OfCluster("away")}
 	for range 2 {
-		if _, err := h.read(t.Context(), stock, who); err != nil {
+		if _, err := h.Read(t.Context(), stock, who); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestAPasswordIsAskedForOnce(t *testing.T) {
 	}
 	h.remember("away", map[string]string{"password": "another"})
 	for range 2 {
-		if _, err := h.read(t.Context(), stock, who); err != nil {
+		if _, err := h.Read(t.Context(), stock, who); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,43 +14,52 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Joining is the draft of a cluster, from its own deploy.yaml, and its services for machines that join it.
+// Joining returns the draft of a cluster, from its own deploy.yaml, and the control host of machines that join it.
 func (h *Host) Joining(c backend.Cluster) (config.Draft, backend.DraftServices, error) {
 	data, err := os.ReadFile(c.File)
 	if err != nil {
-		return config.Draft{}, backend.DraftServices{}, event.NewFault(event.ClassFailed, "state.read", err)
+		return config.Draft{}, nil, event.NewFault(event.ClassFailed, "state.read", err)
 	}
 	cluster, problems := config.ReadDraft(data, c.File)
 	if i := slices.IndexFunc(problems, func(p config.Problem) bool { return p.Severity == event.Error }); i >= 0 {
-		return config.Draft{}, backend.DraftServices{}, problems[i].Fault()
+		return config.Draft{}, nil, problems[i].Fault()
 	}
-	w := h.newDraft(h.store().JoinDraft(c.Name))
-	return cluster, w.joinServices(c, cluster), nil
+	return cluster, h.newDraft(h.store().JoinDraft(c.Name)).joining(c, cluster), nil
 }
 
-// joinServices are those of a draft with machines that join a cluster.
-func (d *draftServices) joinServices(c backend.Cluster, cluster config.Draft) backend.DraftServices {
+// joinDraft is a draft with machines that join a cluster: their list is written in place of a deploy.yaml.
+type joinDraft struct {
+	*Draft
+	name    string
+	cluster config.Draft
+	list    string // the file that the list is written to
+}
+
+func (d *Draft) joining(c backend.Cluster, cluster config.Draft) *joinDraft {
+	return &joinDraft{d, c.Name, cluster, filepath.Join(filepath.Dir(c.File), "join.yaml")}
+}
+
+// Write writes the list of the machines that the cluster does not have.
+func (j *joinDraft) Write(_ string, of config.Draft, _ *i18n.Printer) error {
+	if err := store.WriteList(j.list, j.fresh(of)); err != nil {
+		return err
+	}
+	return j.trustIn(j.name, j.cluster)
+}
+
+// Start returns the join of the machines that the cluster does not have.
+func (j *joinDraft) Start(_ string, of config.Draft) backend.Start {
+	return backend.Start{Request: joinOf(j.name, j.list, j.fresh(of))}
+}
+
+func (j *joinDraft) fresh(of config.Draft) []config.Machine {
 	known := map[string]bool{}
-	for _, m := range cluster.Machines {
+	for _, m := range j.cluster.Machines {
 		known[draft.MachineKey(m)] = true
 	}
-	fresh := func(of config.Draft) []config.Machine {
-		return slices.DeleteFunc(slices.Clone(of.Machines), func(m config.Machine) bool {
-			return known[draft.MachineKey(m)]
-		})
-	}
-	list := filepath.Join(filepath.Dir(c.File), "join.yaml")
-	svc := d.services()
-	svc.Write = func(_ string, of config.Draft, _ *i18n.Printer) error {
-		if err := store.WriteList(list, fresh(of)); err != nil {
-			return err
-		}
-		return d.trustIn(c.Name, cluster)
-	}
-	svc.Start = func(_ string, of config.Draft) backend.Start {
-		return backend.Start{Request: joinOf(c.Name, list, fresh(of))}
-	}
-	return svc
+	return slices.DeleteFunc(slices.Clone(of.Machines), func(m config.Machine) bool {
+		return known[draft.MachineKey(m)]
+	})
 }
 
 // joinOf is the request for machines to join. Whoever continues it from the command line names the list.

@@ -22,8 +22,8 @@ import (
 
 // What the screens and the line interface read: inspections, directories, deploy.yaml, bundles.
 
-// read inspects, and asks on the screen.
-func (h *Host) read(ctx context.Context, q backend.Query, front ask.Asker) (backend.Answer, error) {
+// Read inspects, and asks on the screen.
+func (h *Host) Read(ctx context.Context, q backend.Query, front ask.Asker) (backend.Answer, error) {
 	base := h.located(q.Base())
 	asks := h.asking(front, base.Source.Cluster)
 	defer h.learn(base.Source.Cluster, asks)
@@ -85,8 +85,8 @@ func (h *Host) located(c request.Common) request.Common {
 	return c
 }
 
-// list reads a directory: directories first, then the files with one of the suffixes, the newest first.
-func (h *Host) list(_ context.Context, dir string, suffix []string) (string, []backend.Entry, error) {
+// List reads a directory: directories first, then the files with one of the suffixes, the newest first.
+func (h *Host) List(_ context.Context, dir string, suffix []string) (string, []backend.Entry, error) {
 	path := h.Path(dir)
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -111,8 +111,8 @@ func (h *Host) list(_ context.Context, dir string, suffix []string) (string, []b
 	return path, dirs, nil
 }
 
-// check reads a deploy.yaml.
-func (h *Host) check(ctx context.Context, file string) (backend.Checked, error) {
+// Check reads a deploy.yaml.
+func (h *Host) Check(ctx context.Context, file string) (backend.Checked, error) {
 	path := h.Path(file)
 	c, problems, err := config.LoadFile(path)
 	if err != nil {
@@ -146,8 +146,8 @@ func (h *Host) check(ctx context.Context, file string) (backend.Checked, error) 
 	return out, nil
 }
 
-// bundle is what a bundle's manifest says.
-func (h *Host) bundle(_ context.Context, path string) (backend.Bundle, error) {
+// Bundle reads the manifest of a bundle.
+func (h *Host) Bundle(_ context.Context, path string) (backend.Bundle, error) {
 	a, err := bundle.Open(h.Path(path))
 	if err != nil {
 		return backend.Bundle{}, err
@@ -188,7 +188,8 @@ func (h *Host) bundle(_ context.Context, path string) (backend.Bundle, error) {
 	return out, nil
 }
 
-func (h *Host) verify(ctx context.Context, path string, progress func(done, total int64)) error {
+// Verify checks every byte of a bundle.
+func (h *Host) Verify(ctx context.Context, path string, progress func(done, total int64)) error {
 	_, err := bundle.Verify(ctx, h.Path(path), progress)
 	return err
 }

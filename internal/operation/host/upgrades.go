@@ -37,8 +37,8 @@ func (h *Host) upgrading(cluster string) backend.Upgrading {
 	return out
 }
 
-// upgrades finds bundles of newer versions for the nodes of a cluster, and those whose paths were given.
-func (h *Host) upgrades(ctx context.Context, cluster string, paths []string) (backend.Upgrades, error) {
+// Upgrades finds bundles of newer versions for the nodes of a cluster, and those whose paths were given.
+func (h *Host) Upgrades(ctx context.Context, cluster string, paths []string) (backend.Upgrades, error) {
 	out, own, _, err := h.upgradesOf(cluster)
 	if err != nil {
 		return out, err
@@ -49,7 +49,7 @@ func (h *Host) upgrades(ctx context.Context, cluster string, paths []string) (ba
 			return seen[path]
 		}
 		seen[path] = true
-		got, err := h.bundle(ctx, path)
+		got, err := h.Bundle(ctx, path)
 		fits := err == nil && compare(got.Kubernetes, out.From) > 0 && slices.Contains(out.Arches, got.Arch)
 		if fits || file {
 			x := backend.Found{Path: path, Bundle: got, Fault: event.AsFault(err), Named: named}
@@ -94,7 +94,7 @@ func (h *Host) upgradesOf(cluster string) (out backend.Upgrades, dirs []string, 
 	}
 	slices.Sort(out.Arches)
 	for _, b := range c.Bundles() {
-		got, err := h.bundle(context.Background(), b.Path)
+		got, err := h.Bundle(context.Background(), b.Path)
 		if err != nil {
 			return out, nil, "", event.NewFault(event.ClassBundle, "upgrade.own-bundle", err, "file", b.Path, "cluster",
 				cluster, "own", saved)
@@ -132,14 +132,14 @@ func inOrder(list []backend.Found) {
 	})
 }
 
-// way is over which versions bundles lead.
-func (h *Host) way(ctx context.Context, cluster string, bundles []string) (backend.Way, error) {
+// Way returns the versions that an upgrade with bundles goes over.
+func (h *Host) Way(ctx context.Context, cluster string, bundles []string) (backend.Way, error) {
 	of, _, etcd, err := h.upgradesOf(cluster)
 	w, last := backend.Way{From: of.From}, of.From
 	for _, p := range bundles {
 		if err == nil {
 			var b backend.Bundle
-			b, err = h.bundle(ctx, p)
+			b, err = h.Bundle(ctx, p)
 			of.Bundles = append(of.Bundles, backend.Found{Path: p, Bundle: b})
 		}
 	}

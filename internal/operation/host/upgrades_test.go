@@ -47,7 +47,7 @@ func TestBundlesOfAnUpgrade(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, "text"), []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := h.upgrades(t.Context(), "away", []string{filepath.Join(dir, "arm.tar.gz"), filepath.Join(other, "text"),
+	got, err := h.Upgrades(t.Context(), "away", []string{filepath.Join(dir, "arm.tar.gz"), filepath.Join(other, "text"),
 		other, dir})
 	if err != nil || got.From != "v1.34.2" || !slices.Equal(got.Arches, []string{"amd64"}) {
 		t.Fatalf("%+v %v", got, err)
@@ -75,7 +75,7 @@ func TestBundlesOfAnUpgrade(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "own.tar.gz")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.upgrades(t.Context(), "away", nil); err == nil || event.AsFault(err).Code != "upgrade.own-bundle" {
+	if _, err := h.Upgrades(t.Context(), "away", nil); err == nil || event.AsFault(err).Code != "upgrade.own-bundle" {
 		t.Errorf("without its own bundle: %v", err)
 	}
 }
@@ -85,7 +85,7 @@ func TestWayOfAnUpgrade(t *testing.T) {
 	t.Parallel()
 	h, dir := upgradable(t)
 	path := func(name string) string { return filepath.Join(dir, name+".tar.gz") }
-	got, err := h.way(t.Context(), "away", []string{path("next"), path("ten"), path("arm")})
+	got, err := h.Way(t.Context(), "away", []string{path("next"), path("ten"), path("arm")})
 	want := backend.Way{From: "v1.34.2", Hops: []backend.Hop{
 		{Version: "v1.34.10", Arches: []string{"amd64"}, Back: backend.BackToTheEnd, Etcd: true},
 		{Version: "v1.35.4", Arches: []string{"amd64", "arm64"}, Back: backend.BackInSoak,
@@ -95,7 +95,7 @@ func TestWayOfAnUpgrade(t *testing.T) {
 		t.Errorf("%+v %v", got, err)
 	}
 	smallBundleOf(t, path("later"), "v1.36.0", "amd64", "etcd 3.7.0")
-	got, err = h.way(t.Context(), "away", []string{path("next"), path("later")})
+	got, err = h.Way(t.Context(), "away", []string{path("next"), path("later")})
 	if err != nil || len(got.Hops) != 2 || got.Hops[0].Back != backend.BackInSoak ||
 		got.Hops[1].Back != backend.BackNone || !got.Hops[1].Soaks {
 		t.Errorf("another minor of etcd: %+v %v", got, err)
@@ -104,15 +104,15 @@ func TestWayOfAnUpgrade(t *testing.T) {
 		t.Error(b)
 	}
 	for name, code := range map[string]string{"later": "upgrade.skipped", "old": "upgrade.older"} {
-		if _, err := h.way(t.Context(), "away", []string{path(name)}); err == nil || event.AsFault(err).Code != code {
+		if _, err := h.Way(t.Context(), "away", []string{path(name)}); err == nil || event.AsFault(err).Code != code {
 			t.Errorf("%s: %v, want %s", name, err, code)
 		}
 	}
-	got, err = h.way(t.Context(), "away", []string{path("arm")})
+	got, err = h.Way(t.Context(), "away", []string{path("arm")})
 	if err != nil || len(got.Lacks([]string{"amd64"})) != 1 {
 		t.Errorf("one architecture: %+v %v", got, err)
 	}
-	if _, err := h.way(t.Context(), "away", []string{path("none")}); err == nil {
+	if _, err := h.Way(t.Context(), "away", []string{path("none")}); err == nil {
 		t.Error("a bundle that is not there is taken")
 	}
 }
@@ -126,7 +126,7 @@ func TestUpgradeUnderWayIsKnown(t *testing.T) {
 	if err := begun.Write(filepath.Join(h.Root, "away")); err != nil {
 		t.Fatal(err)
 	}
-	list, err := h.clusters(t.Context())
+	list, err := h.Clusters(t.Context())
 	want := backend.Upgrading{From: "v1.34.2", To: []string{"v1.35.4", "v1.36.0"}, Committed: true, Snapshot: "/s.db"}
 	if err != nil || len(list) != 1 || !reflect.DeepEqual(list[0].Upgrading, want) {
 		t.Errorf("%+v %v", list, err)
@@ -138,7 +138,7 @@ func TestAPlanThatFailsSaysWhy(t *testing.T) {
 	t.Parallel()
 	h, dir := upgradable(t)
 	q := request.NewUpgrade(request.OfCluster("away"), filepath.Join(dir, "next.tar.gz"))
-	answer, err := h.read(t.Context(), backend.Plan{Request: q}, &operationtest.User{})
+	answer, err := h.Read(t.Context(), backend.Plan{Request: q}, &operationtest.User{})
 	if err == nil || answer == nil {
 		t.Fatalf("%v %v", answer, err)
 	}

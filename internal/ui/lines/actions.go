@@ -24,7 +24,7 @@ func (m *menu) begin(ctx context.Context, st backend.Start, to ask.Asker) error 
 	if err != nil {
 		return err
 	}
-	return watch(ctx, m.svc.Services, m.conversation, ref, 0)
+	return watch(ctx, m.svc, m.conversation, ref, 0)
 }
 
 // show shows what a query has to say; that something is not well is no error.
@@ -342,7 +342,7 @@ func (m *menu) runs(ctx context.Context) error {
 		if all[i].Status == backend.Running {
 			replay = 0
 		}
-		if err := watch(ctx, m.svc.Services, m.conversation, all[i].Ref, replay); err != nil &&
+		if err := watch(ctx, m.svc, m.conversation, all[i].Ref, replay); err != nil &&
 			!errors.Is(err, errLeft) {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 
 // build asks what a bundle is for, builds it, and offers to install a cluster from it.
 func (m *menu) build(ctx context.Context) error {
-	offer, err := m.svc.Builds.Offer(ctx)
+	offer, err := m.builds.Offer(ctx)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (m *menu) build(ctx context.Context) error {
 		return err
 	}
 	m.waits(event.M("make.probing"))
-	if err := m.svc.Builds.Reach(ctx, what); err != nil {
+	if err := m.builds.Reach(ctx, what); err != nil {
 		m.say("make.no-network")
 		m.fault(err)
 		if yes, err := m.sure(ctx, m.t("plain.build-anyway")); err != nil || !yes {
@@ -33,7 +33,7 @@ func (m *menu) build(ctx context.Context) error {
 	}
 	m.say("plain.building", "system", what.System, "arches", m.p.List(what.Arches), "dir", event.Clean(what.Out))
 	t := &teller{conversation: m.conversation}
-	end := m.svc.Builds.Build(ctx, what, t.tell)
+	end := m.builds.Build(ctx, what, t.tell)
 	if ctx.Err() != nil {
 		m.say("make.stopped")
 		return errLeft

@@ -52,7 +52,7 @@ func TestABundleIsBuiltLineByLine(t *testing.T) {
 	m, said, _ := dialogueAt(i18n.English, "b\n1\n2\n2\n/tmp/b\ny\n:q\n")
 	b := &builder{end: backend.BuildEnd{Lock: "/tmp/b/bundle.lock", Took: 271 * time.Second, Bundles: []backend.Built{
 		{Arch: "arm64", Path: "/tmp/b/eggo-arm64.tar.gz", Size: 1 << 20, SHA256: "0123"}}}}
-	m.svc.Builds = b
+	m.builds = b
 	if err := m.turn(t.Context()); !errors.Is(err, errLeft) {
 		t.Error(err)
 	}
@@ -72,14 +72,14 @@ func TestABuildThatFailsLineByLine(t *testing.T) {
 	m, said, _ := dialogueAt(i18n.English, "\n\n\n\nn\n")
 	b := &builder{net: event.NewFault(event.ClassFailed, "build.no-network", errors.New("no such host"), "hosts",
 		"dl.k8s.io")}
-	m.svc.Builds = b
+	m.builds = b
 	if err := m.build(t.Context()); err != nil || len(b.orders) > 0 {
 		t.Errorf("%v %+v", err, b.orders)
 	}
 	says(t, said.String(), "No network.", "(dl.k8s.io): no such host", "Build on a host with Internet access")
 
 	m, said, _ = dialogueAt(i18n.Chinese, "\n\n\n\n")
-	m.svc.Builds = &builder{end: backend.BuildEnd{Faults: []*event.Fault{
+	m.builds = &builder{end: backend.BuildEnd{Faults: []*event.Fault{
 		event.NewFault(event.ClassFailed, "build.no-space", nil, "file", "/x/out/eggo-amd64.tar.gz")}}}
 	if err := m.build(t.Context()); err != nil {
 		t.Error(err)
@@ -93,7 +93,7 @@ func TestABuildIsStoppedLineByLine(t *testing.T) {
 	m, said, _ := dialogueAt(i18n.English, "b\n\n\n\n\n")
 	stop := make(chan struct{})
 	m.term.Interrupts = func() (<-chan struct{}, func()) { return stop, func() {} }
-	m.svc.Builds = &builder{begun: func() { close(stop) }}
+	m.builds = &builder{begun: func() { close(stop) }}
 	if err := m.interruptible(t.Context()); !errors.Is(err, errLeft) {
 		t.Error(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/state"
 	"github.com/eggo-k8s/eggo/internal/testkit/ptytest"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 )
 
 // files are the machine of a dialogue: what was kept and written there, and the runs that were begun.
@@ -35,47 +36,60 @@ type files struct {
 
 // draft are the services of a draft on a machine that nobody can be reached from.
 func (f *files) draft() backend.DraftServices {
-	return backend.DraftServices{
-		Load:   func() (draft.Saved, bool) { return f.saved, f.has },
-		Save:   func(s draft.Saved) error { f.saved, f.has = s, true; return nil },
-		Forget: func() error { f.has = false; return nil },
-		Path:   func(typed string) string { return typed },
-		Read:   func(string) ([]byte, error) { return nil, nil },
-		File:   func(string) string { return "/home/.eggo/deploy.yaml" },
-		Keys:   func() []string { return nil },
-		Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+	return &uitest.Draft{
+		OnLoad:   func() (draft.Saved, bool) { return f.saved, f.has },
+		OnSave:   func(s draft.Saved) error { f.saved, f.has = s, true; return nil },
+		OnForget: func() error { f.has = false; return nil },
+		OnRead:   func(string) ([]byte, error) { return nil, nil },
+		OnFile:   func(string) string { return "/home/.eggo/deploy.yaml" },
+		OnKeys:   func() []string { return nil },
+		OnLookup: func(_ context.Context, host string) ([]netip.Addr, error) {
 			if host == "web1.example.com" {
 				return []netip.Addr{netip.MustParseAddr("10.0.0.7")}, nil
 			}
 			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 		},
-		Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
+		OnProbe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
 			fault := event.NewFault(event.ClassFailed, "ssh.unreachable", nil, "addr", m.IP).On(m.Name)
 			tell(draft.Probe{Machine: m, Stage: draft.Failed, Fault: fault})
 		},
-		Bundles: func(context.Context, []string, func(draft.Bundle)) {},
-		Preflight: func(_ context.Context, _ config.Draft, _ string, tell func(draft.Check)) {
+		OnBundles: func(context.Context, []string, func(draft.Bundle)) {},
+		OnPreflight: func(_ context.Context, _ config.Draft, _ string, tell func(draft.Check)) {
 			tell(draft.Check{End: true, Fault: event.NewFault(event.ClassFailed, "state.read", nil)})
 		},
-		Write: func(path string, d config.Draft, _ *i18n.Printer) error { f.written[path] = d; return nil },
-		Start: func(string, config.Draft) backend.Start { return backend.Start{} },
+		OnWrite: func(path string, d config.Draft, _ *i18n.Printer) error { f.written[path] = d; return nil },
+		OnStart: func(string, config.Draft) backend.Start { return backend.Start{} },
 	}
 }
 
-// services are of a machine that knows no cluster.
-func (f *files) services() Services {
-	return Services{
-		Services: backend.Services{
-			Clusters: func(context.Context) ([]backend.Cluster, error) { return nil, nil },
-			Launch: func(_ context.Context, s backend.Start, _ ask.Asker) (backend.Ref, error) {
-				f.begun = append(f.begun, s)
-				return backend.Ref{}, io.EOF
-			},
-		},
-		Usual: func() string { return "" },
-		Path:  func(typed string) string { return typed },
-		Draft: f.draft,
+// host is a control host that knows no cluster.
+type host struct {
+	uitest.Host
+	files   *files
+	joining func(backend.Cluster) (config.Draft, backend.DraftServices, error)
+}
+
+// Usual implements Services.
+func (h *host) Usual() string { return "" }
+
+// Path implements Services.
+func (h *host) Path(typed string) string { return typed }
+
+// Draft implements Services.
+func (h *host) Draft() backend.DraftServices { return h.files.draft() }
+
+// Joining implements Services.
+func (h *host) Joining(c backend.Cluster) (config.Draft, backend.DraftServices, error) {
+	return h.joining(c)
+}
+
+// host returns the control host of the machine.
+func (f *files) host() *host {
+	launch := func(_ context.Context, s backend.Start, _ ask.Asker) (backend.Ref, error) {
+		f.begun = append(f.begun, s)
+		return backend.Ref{}, io.EOF
 	}
+	return &host{Host: uitest.Host{OnLaunch: launch}, files: f}
 }
 
 // dialogue is one line by line: what is typed, a line after the other, and what is said.
@@ -89,7 +103,7 @@ func dialogue(t *testing.T, lang i18n.Lang, typed ...string) (*menu, *bytes.Buff
 func dialogueAt(lang i18n.Lang, typed string) (*menu, *bytes.Buffer, *files) {
 	said, f := new(bytes.Buffer), &files{written: map[string]config.Draft{}}
 	term := Terminal{In: strings.NewReader(typed), Out: said, Err: said, Printer: i18n.NewPrinter(lang)}
-	return &menu{conversation: newConversation(term), svc: f.services()}, said, f
+	return &menu{conversation: newConversation(term), svc: f.host()}, said, f
 }
 
 // plain wants lines that steer no terminal.
@@ -426,7 +440,7 @@ func TestAnInterruptLineByLine(t *testing.T) {
 	// Of one pipe the run's question would still read: which of the two gets a line, nobody could say.
 	menu, typed := io.Pipe()
 	term.In = menu
-	go func() { ended <- Menu(t.Context(), term, f.services()) }()
+	go func() { ended <- Menu(t.Context(), term, f.host(), nil) }()
 	out.Wait(t, "q quit:")
 	if _, err := typed.Write([]byte("1\n")); err != nil {
 		t.Fatal(err)

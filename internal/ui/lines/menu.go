@@ -40,8 +40,9 @@ func (m *menu) interruptible(ctx context.Context) error {
 // menu is the menu line by line, for screen readers and serial lines: numbered choices, nothing is drawn over.
 type menu struct {
 	*conversation
-	svc  Services
-	idle bool // the menu waits for an answer
+	svc    Services
+	builds backend.Builds // nil: this program cannot build bundles
+	idle   bool           // the menu waits for an answer
 }
 
 // errQuit leaves the program.
@@ -135,7 +136,7 @@ func (m *menu) entries(clusters []backend.Cluster) []entry {
 		return func(ctx context.Context, _ backend.Cluster) error { return do(ctx) }
 	}
 	follow := func(ctx context.Context, c backend.Cluster) error {
-		return watch(ctx, m.svc.Services, m.conversation, c.Runs[0].Ref, 0)
+		return watch(ctx, m.svc, m.conversation, c.Runs[0].Ref, 0)
 	}
 	does := map[string]func(context.Context, backend.Cluster) error{
 		"watch": follow, "decide": follow, "install": free(m.install), "file": free(m.file), "resume": m.resume,
@@ -146,7 +147,7 @@ func (m *menu) entries(clusters []backend.Cluster) []entry {
 	}
 	var out []entry
 	for _, o := range backend.MenuEntries(clusters) {
-		if o.ID == "build" && m.svc.Builds == nil {
+		if o.ID == "build" && m.builds == nil {
 			o.Why = "menu.why.later"
 		}
 		out = append(out, entry{id: o.ID, key: o.Key(), of: o.Of, why: o.Why, do: does[o.ID]})

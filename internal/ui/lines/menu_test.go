@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/document"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 )
 
 // rack is a cluster of two machines.
@@ -52,15 +53,18 @@ func TestJoiningLineByLine(t *testing.T) {
 			var did []string
 			secret := ""
 			svc := f.draft()
-			svc.Write = func(string, config.Draft, *i18n.Printer) error { did = append(did, "write"); return wrong }
-			svc.Start = func(_ string, d config.Draft) backend.Start {
+			svc.(*uitest.Draft).OnWrite = func(string, config.Draft, *i18n.Printer) error {
+				did = append(did, "write")
+				return wrong
+			}
+			svc.(*uitest.Draft).OnStart = func(_ string, d config.Draft) backend.Start {
 				last := d.Machines[len(d.Machines)-1].IP
 				return backend.Start{Request: request.Join{Common: request.OfCluster("rack"), List: last}}
 			}
-			m.svc.Joining = func(backend.Cluster) (config.Draft, backend.DraftServices, error) {
+			m.svc.(*host).joining = func(backend.Cluster) (config.Draft, backend.DraftServices, error) {
 				return cluster, svc, nil
 			}
-			m.svc.Launch = func(ctx context.Context, s backend.Start, to ask.Asker) (backend.Ref, error) {
+			m.svc.(*host).OnLaunch = func(ctx context.Context, s backend.Start, to ask.Asker) (backend.Ref, error) {
 				did = append(did, "join "+s.Request.(request.Join).List)
 				secret, _ = ask.ForSecret(ctx, to, ask.Secret{ID: "password", What: event.M("ask.password")})
 				return backend.Ref{}, errLeft
@@ -102,7 +106,7 @@ func TestNothingIsRemovedUnlessTheNameIsTyped(t *testing.T) {
 			t.Run(c.name+" "+typed, func(t *testing.T) {
 				t.Parallel()
 				m, said, f := dialogueAt(i18n.English, strings.Join(append(slices.Clone(c.typed), typed), "\n")+"\n")
-				m.svc.Read = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
+				m.svc.(*host).OnRead = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
 					if len(f.begun) > 0 {
 						t.Error("it is shown afterwards")
 					}
@@ -139,8 +143,10 @@ func TestAFileIsReviewedLineByLine(t *testing.T) {
 	checked := backend.Checked{Cluster: backend.Cluster{Name: "rack", Status: backend.Unknown, Nodes: rack().Nodes}}
 	for _, errs := range []int{1, 0} {
 		m, said, f := dialogueAt(i18n.English, "/x/deploy.yaml\n1\ny\n")
-		m.svc.List = func(context.Context, string, []string) (string, []backend.Entry, error) { return "/x", nil, nil }
-		m.svc.Check = func(_ context.Context, path string) (backend.Checked, error) {
+		m.svc.(*host).OnList = func(context.Context, string, []string) (string, []backend.Entry, error) {
+			return "/x", nil, nil
+		}
+		m.svc.(*host).OnCheck = func(_ context.Context, path string) (backend.Checked, error) {
 			got := checked
 			if got.Errors = errs; errs > 0 {
 				fault := event.NewFault(event.ClassUsage, "config.cidr", nil, "value", "x")

@@ -11,7 +11,7 @@ import (
 func (w *wizard) preview(ctx context.Context) {
 	w.g.Check()
 	var past []draft.Past
-	if w.svc.Past != nil && !w.g.Joins() {
+	if !w.g.Joins() {
 		past = w.svc.Past(ctx)
 	}
 	s := w.g.Preview(w.p, nil, false, past)

@@ -115,7 +115,7 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 
 // checkKey checks the file of the private key.
 func (w *wizard) checkKey() {
-	if file, check := w.g.KeyToCheck(); check && file != "" && w.svc.KeyFile != nil {
+	if file, check := w.g.KeyToCheck(); check && file != "" {
 		w.g.KeyChecked(file, w.svc.KeyFile(file))
 	}
 }

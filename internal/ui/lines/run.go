@@ -72,7 +72,7 @@ const pollEvery = 100 * time.Millisecond
 
 // watch tells of a run until it has ended or the person leaves, and goes on with it when its deploy.yaml was changed on
 // the way.
-func watch(ctx context.Context, svc backend.Services, p *conversation, ref backend.Ref, replay float64) error {
+func watch(ctx context.Context, svc runner, p *conversation, ref backend.Ref, replay float64) error {
 	for {
 		opt, err := svc.Open(ctx, ref, replay)
 		if err != nil {

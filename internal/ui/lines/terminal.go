@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
@@ -28,22 +29,28 @@ type Terminal struct {
 	Reported func(error) bool
 }
 
-// Services are what main hands in besides: what every front end has, and the drafts.
-type Services struct {
+// Services is the control host as the menu uses it: what every front end has, and the drafts.
+type Services interface {
 	backend.Services
-	// Path is a path of this machine as it was typed, absolute.
-	Path func(typed string) string
-	// Usual is the deploy.yaml that is offered where one is asked for; "": it is not there.
-	Usual func() string
-	// Draft are the services of the draft of a new cluster.
-	Draft func() backend.DraftServices
-	// Joining is the draft of a cluster that is there, for machines that join it, and its services.
-	Joining func(c backend.Cluster) (config.Draft, backend.DraftServices, error)
+	// Path returns a path of this host, as it was typed, as an absolute path.
+	Path(typed string) string
+	// Usual returns the deploy.yaml that is offered where one is asked for; "" if it does not exist.
+	Usual() string
+	// Draft returns the services of the draft of a new cluster.
+	Draft() backend.DraftServices
+	// Joining returns the draft of a cluster, for machines that join it, and its services.
+	Joining(c backend.Cluster) (config.Draft, backend.DraftServices, error)
+}
+
+// runner opens runs and continues them.
+type runner interface {
+	Open(ctx context.Context, r backend.Ref, replay float64) (backend.Board, error)
+	Launch(ctx context.Context, s backend.Start, to ask.Asker) (backend.Ref, error)
 }
 
 // Menu shows what can be done and does it, until the person leaves.
-func Menu(ctx context.Context, t Terminal, svc Services) error {
-	m := &menu{svc: svc, conversation: newConversation(t)}
+func Menu(ctx context.Context, t Terminal, svc Services, builds backend.Builds) error {
+	m := &menu{svc: svc, builds: builds, conversation: newConversation(t)}
 	m.say("plain.welcome")
 	for {
 		err := m.interruptible(ctx)
@@ -59,7 +66,7 @@ func Menu(ctx context.Context, t Terminal, svc Services) error {
 }
 
 // Watch tells of a run until it has ended or the person leaves; replay above 0 plays it again at that speed.
-func Watch(ctx context.Context, t Terminal, svc backend.Services, ref backend.Ref, replay float64) error {
+func Watch(ctx context.Context, t Terminal, svc runner, ref backend.Ref, replay float64) error {
 	return stayed(watch(ctx, svc, newConversation(t), ref, replay))
 }
 

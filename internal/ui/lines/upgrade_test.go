@@ -17,7 +17,7 @@ import (
 // upgradable is a menu at which a cluster can be upgraded with bundles of these versions.
 func upgradable(lang i18n.Lang, typed string, versions ...string) (*menu, interface{ String() string }, *files) {
 	m, said, f := dialogueAt(lang, typed)
-	m.svc.Upgrades = func(_ context.Context, _ string, paths []string) (backend.Upgrades, error) {
+	m.svc.(*host).OnUpgrades = func(_ context.Context, _ string, paths []string) (backend.Upgrades, error) {
 		out := backend.Upgrades{From: "v1.34.2", Arches: []string{"amd64", "arm64"}}
 		for _, v := range versions {
 			out.Bundles = append(out.Bundles, backend.Found{Path: "/b/" + v + ".tar.gz",
@@ -32,7 +32,7 @@ func upgradable(lang i18n.Lang, typed string, versions ...string) (*menu, interf
 		}
 		return out, nil
 	}
-	m.svc.Way = func(_ context.Context, _ string, bundles []string) (backend.Way, error) {
+	m.svc.(*host).OnWay = func(_ context.Context, _ string, bundles []string) (backend.Way, error) {
 		w := backend.Way{From: "v1.34.2", Hops: []backend.Hop{{Version: "v1.35.4", Arches: []string{"amd64"},
 			Back: backend.BackInSoak, Soaks: true}}}
 		switch all := strings.Join(bundles, " "); {
@@ -44,7 +44,7 @@ func upgradable(lang i18n.Lang, typed string, versions ...string) (*menu, interf
 		}
 		return w, nil
 	}
-	m.svc.Read = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
+	m.svc.(*host).OnRead = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
 		return func(*i18n.Printer) document.Document {
 			return document.Document{document.Text("what would be done")}
 		}, nil
@@ -100,7 +100,7 @@ func TestUpgradeLineByLine(t *testing.T) {
 func TestFindingsOfARefusedUpgradeLineByLine(t *testing.T) {
 	t.Parallel()
 	m, said, f := upgradable(i18n.English, "\nn\ny\n", "v1.35.4")
-	m.svc.Read = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
+	m.svc.(*host).OnRead = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
 		return func(*i18n.Printer) document.Document {
 			return document.Document{document.Text("node-2 has too little space")}
 		}, event.NewFault(event.ClassPreflight, "preflight.failed", nil, "count", "1")
@@ -122,8 +122,9 @@ func TestAnUpgradeUnderWayLineByLine(t *testing.T) {
 	} {
 		for _, yes := range []string{"y", "n"} {
 			m, said, f := upgradable(i18n.Chinese, key+"\n"+yes+"\n")
-			m.svc.Clusters = func(context.Context) ([]backend.Cluster, error) { return []backend.Cluster{c}, nil }
-			m.svc.Read = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
+			list := []backend.Cluster{c}
+			m.svc.(*host).OnClusters = func(context.Context) ([]backend.Cluster, error) { return list, nil }
+			m.svc.(*host).OnRead = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
 				return nil, event.NewFault(event.ClassFailed, "ssh.unreachable", nil, "addr", "192.0.2.1")
 			}
 			_ = m.turn(t.Context())

@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/eventtest"
+	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
 )
 
 // readyDraft is a wizard, line by line, that has a draft without errors.
@@ -152,7 +153,7 @@ func TestReviewStartsWithThePreview(t *testing.T) {
 	} {
 		m, out := dialogue(t, lang, "q")
 		w := readyDraft(m)
-		w.svc.Past = func(context.Context) []draft.Past {
+		w.svc.(*uitest.Draft).OnPast = func(context.Context) []draft.Past {
 			return []draft.Past{{Cluster: "old", Nodes: 5, Took: 340 * time.Second,
 				At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}}
 		}
@@ -186,7 +187,7 @@ func TestPlainFilesOfMachines(t *testing.T) {
 	w := newWizard(m, m.svc.Draft())
 	files := map[string]string{"/wrong": "10.0.0.300 web\nno such thing\nat all here\n",
 		"/config": "Host gate\n  HostName 192.0.2.1\nHost n1\n  HostName 10.0.0.1\n  ProxyJump ops@gate:2222\n"}
-	w.svc.Read = func(path string) ([]byte, error) { return []byte(files[path]), nil }
+	w.svc.(*uitest.Draft).OnRead = func(path string) ([]byte, error) { return []byte(files[path]), nil }
 	w.machineLine("@/wrong")
 	says(t, said.String(), "10.0.0.300” is not a valid IP address: 300 is greater than 255",
 		"none of 3 lines is a machine; the reason is that of line 1")
@@ -208,8 +209,8 @@ func TestWizard_GoesToAnyStepAndProbesAgain(t *testing.T) {
 		"n1 192.0.2.1", "", ":p", ":s", "1", ":q",
 	}, "\n")+"\n")
 	svc := f.draft()
-	probe := svc.Probe
-	svc.Probe = func(ctx context.Context, d config.Draft, x config.Machine, tell func(draft.Probe)) {
+	probe := svc.(*uitest.Draft).OnProbe
+	svc.(*uitest.Draft).OnProbe = func(ctx context.Context, d config.Draft, x config.Machine, tell func(draft.Probe)) {
 		probes++
 		probe(ctx, d, x, tell)
 	}

@@ -115,7 +115,7 @@ func (p *Look) Keys(e *frame.Env) []frame.Binding {
 	if p.filter.typing {
 		return append(p.filter.typed(), keys...)
 	}
-	if p.have && p.d.S.Verify != nil {
+	if p.have {
 		keys = append(keys, frame.Binding{Keys: []string{"v", "enter"}, Word: "ui.key.verify", Do: p.check})
 	}
 	if p.have {

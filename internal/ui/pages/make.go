@@ -56,7 +56,7 @@ func NewTake(d *Deps, use func(files []string)) *Make {
 
 // Init implements frame.Page.
 func (p *Make) Init(*frame.Env) tea.Cmd {
-	get := p.d.S.Builds
+	get := p.d.Builds
 	return p.task.start(event.M("make.reading"), func(ctx context.Context, _ ask.Asker) (any, error) {
 		return get.Offer(ctx)
 	})
@@ -82,7 +82,7 @@ func (p *Make) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 }
 
 // reach asks whether there is a network.
-func (p *Make) reach() tea.Cmd { return p.net.ask(p.d.S.Builds, p.order()) }
+func (p *Make) reach() tea.Cmd { return p.net.ask(p.d.Builds, p.order()) }
 
 // order is what is to be built.
 func (p *Make) order() backend.Build {
@@ -103,7 +103,7 @@ func arches() []string { return []string{"amd64", "arm64"} }
 
 // begin builds.
 func (p *Make) begin(e *frame.Env) tea.Cmd {
-	b, get := p.order(), p.d.S.Builds
+	b, get := p.order(), p.d.Builds
 	switch {
 	case len(b.Arches) == 0:
 		return frame.Send(frame.Note{Text: e.P.T("make.no-arch")})

@@ -115,7 +115,7 @@ func broken() backend.BuildEnd {
 
 func maker(b *builder) *Make {
 	d := (&world{}).deps()
-	d.S.Builds = b
+	d.Builds = b
 	return NewMake(d, "make.use", d.installFrom)
 }
 
@@ -155,7 +155,7 @@ func TestGoldensOfABuild(t *testing.T) {
 		"menu-build": func(t *testing.T, s uitest.Shape) *ui.App {
 			w := &world{}
 			d := w.deps()
-			d.S.Builds = &builder{net: noNetwork()}
+			d.Builds = &builder{net: noNetwork()}
 			a := begin(t, NewMenu(d), s.Lang, s.ASCII, s.W, s.H)
 			uitest.Keys(t, a, "end", "up", "up", "up")
 			return a
@@ -181,7 +181,7 @@ func TestGoldensOfABuild(t *testing.T) {
 func TestABundleIsBuilt(t *testing.T) {
 	b := &builder{end: whole(), shows: []backend.BuildProgress{halfway()}}
 	d := (&world{}).deps()
-	d.S.Builds = b
+	d.Builds = b
 	var used []string
 	d.InstallFrom = func(files []string) frame.Page {
 		used = files

@@ -76,10 +76,10 @@ func (p *Menu) Close() {
 
 // look asks for a network when the person looks at what needs one: nothing is sent before.
 func (p *Menu) look() tea.Cmd {
-	if p.at != "build" || p.net.asked || p.d.S.Builds == nil {
+	if p.at != "build" || p.net.asked || p.d.Builds == nil {
 		return nil
 	}
-	return p.net.ask(p.d.S.Builds, backend.Build{})
+	return p.net.ask(p.d.Builds, backend.Build{})
 }
 
 // goOn is where what was cut off on a cluster goes on.
@@ -120,9 +120,6 @@ func (p *Menu) entries() []entry {
 // of is the page of something that is done with a cluster, nil if it is not.
 func (p *Menu) of(id string) func(backend.Cluster) frame.Page {
 	d := p.d
-	if id == "upgrade" && d.S.Upgrades == nil {
-		return nil
-	}
 	switch id {
 	case "watch", "decide":
 		return func(c backend.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) }
@@ -157,13 +154,13 @@ func (p *Menu) page(id string) func() frame.Page {
 	switch {
 	case id == "install":
 		return d.Install
-	case id == "file" && d.S.Check != nil:
+	case id == "file":
 		return func() frame.Page { return NewFile(d) }
-	case id == "bundle" && d.S.Bundle != nil:
+	case id == "bundle":
 		return func() frame.Page { return NewBundle(d) }
-	case id == "build" && d.S.Builds != nil:
+	case id == "build" && d.Builds != nil:
 		return func() frame.Page { return NewMake(d, "make.use", d.installFrom) }
-	case id == "demo" && d.S.Demo != nil:
+	case id == "demo":
 		return func() frame.Page { return NewDemo(d) }
 	case id == "runs":
 		return func() frame.Page { return NewRuns(d, "") }

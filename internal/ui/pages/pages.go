@@ -21,6 +21,8 @@ import (
 // Deps are what the pages stand on: the services, and the screens of other rooms.
 type Deps struct {
 	S backend.Services
+	// Builds makes bundles; nil: this program cannot.
+	Builds backend.Builds
 	// Install is the page that makes a new cluster; nil: there is none.
 	Install func() frame.Page
 	// InstallFrom is Install with bundles that are to be installed from; nil: there is none.
@@ -54,13 +56,9 @@ func (d *Deps) open(ctx context.Context, r backend.Ref, replay float64) (opened,
 // Run is the board of a run, which goes on in place when the person has changed its deploy.yaml.
 func (d *Deps) Run(r backend.Ref, o backend.Board) frame.Page {
 	page := runview.New(o)
-	if d.S.Launch != nil {
-		start := backend.Resume(r.Cluster)
-		start.Soon = true
-		page.Again(func() frame.Page {
-			return NewLaunch(d, start)
-		})
-	}
+	start := backend.Resume(r.Cluster)
+	start.Soon = true
+	page.Again(func() frame.Page { return NewLaunch(d, start) })
 	return page
 }
 

@@ -119,17 +119,17 @@ func (w *world) deps() *Deps {
 		n = 8
 	}
 	list := []event.Record{{Seq: 1, Time: now, Event: event.RunStarted{Cluster: "rack-7", Verb: "deploy"}}}
-	return &Deps{Version: "v1.2.0", Install: func() frame.Page { return NewRuns(w.deps(), "") }, S: backend.Services{
-		Clusters: func(context.Context) ([]backend.Cluster, error) { return w.clusters, nil },
-		Open: func(context.Context, backend.Ref, float64) (backend.Board, error) {
+	return &Deps{Version: "v1.2.0", Install: func() frame.Page { return NewRuns(w.deps(), "") }, S: &uitest.Host{
+		OnClusters: func(context.Context) ([]backend.Cluster, error) { return w.clusters, nil },
+		OnOpen: func(context.Context, backend.Ref, float64) (backend.Board, error) {
 			l := records(list)
 			return backend.Board{Feed: &backend.Live{From: &l, Over: true}}, nil
 		},
-		Demo: func(context.Context) (backend.Board, error) {
+		OnDemo: func(context.Context) (backend.Board, error) {
 			l := records(list)
 			return backend.NewStory(&l, 1, func() time.Time { return now }), nil
 		},
-		Launch: func(ctx context.Context, s backend.Start, to ask.Asker) (backend.Ref, error) {
+		OnLaunch: func(ctx context.Context, s backend.Start, to ask.Asker) (backend.Ref, error) {
 			ask.Tell(ctx, to, ask.Progress{What: event.M("launch.greet", "done", "1", "total", "3")})
 			if w.fail != nil {
 				return backend.Ref{}, w.fail
@@ -162,19 +162,19 @@ func (w *world) deps() *Deps {
 			w.launched = append(w.launched, s)
 			return backend.Ref{Cluster: s.Request.Base().Source.Cluster, Run: "x"}, nil
 		},
-		Read: func(_ context.Context, q backend.Query, _ ask.Asker) (backend.Answer, error) {
+		OnRead: func(_ context.Context, q backend.Query, _ ask.Asker) (backend.Answer, error) {
 			w.asked = append(w.asked, q)
 			if _, is := q.(backend.Inventory); is {
 				return func(p *i18n.Printer) document.Document { return ours(p, nodes(n)) }, nil
 			}
 			return func(p *i18n.Printer) document.Document { return well(p, nodes(n)) }, nil
 		},
-		List: func(_ context.Context, dir string, _ []string) (string, []backend.Entry, error) {
+		OnList: func(_ context.Context, dir string, _ []string) (string, []backend.Entry, error) {
 			return "/srv/eggo" + dir, []backend.Entry{{Name: "deploy.yaml", Size: 1834, Changed: now.Add(-time.Hour)},
 				{Name: "eggo-1.34-amd64.tar.gz", Size: 316 << 20, Changed: now.Add(-48 * time.Hour)},
 				{Name: "旧的", Dir: true}}, nil
 		},
-		Check: func(_ context.Context, file string) (backend.Checked, error) {
+		OnCheck: func(_ context.Context, file string) (backend.Checked, error) {
 			c := backend.Checked{Cluster: backend.Cluster{Name: "rack-7", Status: backend.Unknown, Masters: 3,
 				Workers: n - 3, Nodes: nodes(n), File: file},
 				Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"),
@@ -186,7 +186,7 @@ func (w *world) deps() *Deps {
 			}
 			return c, nil
 		},
-		Bundle: func(context.Context, string) (backend.Bundle, error) {
+		OnBundle: func(context.Context, string) (backend.Bundle, error) {
 			return backend.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm",
 				ID: "0123456789abcdef", Size: 316 << 20, Groups: []backend.Group{
 					{Kind: "images", Size: 200 << 20, Members: []backend.Member{{Name: "registry.k8s.io/pause:3.10.1",
@@ -196,12 +196,12 @@ func (w *world) deps() *Deps {
 						Version: "1.6.20~ds1-1+deb12u3", Size: 26 << 20}}},
 				}}, nil
 		},
-		Verify: func(_ context.Context, _ string, progress func(done, total int64)) error {
+		OnVerify: func(_ context.Context, _ string, progress func(done, total int64)) error {
 			progress(1, 2)
 			return nil
 		},
-		Builds: &builder{end: whole()}, Upgrades: upgrades, Way: way,
-	}}
+		OnUpgrades: upgrades, OnWay: way,
+	}, Builds: &builder{end: whole()}}
 }
 
 // ours is what there is of ours on nodes.

@@ -112,7 +112,7 @@ func TestUpgrade(t *testing.T) {
 func TestTheOnlyNewerVersionIsChosen(t *testing.T) {
 	w := &world{}
 	d := w.deps()
-	d.S.Upgrades = func(ctx context.Context, c string, paths []string) (backend.Upgrades, error) {
+	d.S.(*uitest.Host).OnUpgrades = func(ctx context.Context, c string, paths []string) (backend.Upgrades, error) {
 		got, _ := upgrades(ctx, c, paths)
 		got.Bundles = slices.Delete(got.Bundles, 2, 3)
 		copied := got.Bundles[0]
@@ -139,7 +139,7 @@ func TestTheOnlyNewerVersionIsChosen(t *testing.T) {
 func TestFindingsOfARefusedUpgrade(t *testing.T) {
 	w := &world{}
 	d := w.deps()
-	d.S.Read = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
+	d.S.(*uitest.Host).OnRead = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
 		return func(*i18n.Printer) document.Document {
 			return document.Document{document.Text("node-2 has too little space")}
 		}, event.NewFault(event.ClassPreflight, "preflight.failed", nil, "count", "1")

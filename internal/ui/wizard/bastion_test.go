@@ -93,7 +93,8 @@ func TestNoQuestionAppearsUnderTheFingers(t *testing.T) {
 // Keys that preflight does not know are one cause, however many machines there are, in words of the wizard.
 func TestUnknownKeysAreOneCause(t *testing.T) {
 	a, p, _ := open(t, i18n.English, false, 140, 40)
-	p.svc.Preflight = func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
+	svc := p.svc.DraftServices.(*uitest.Draft)
+	svc.OnPreflight = func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
 		for i, m := range d.Machines {
 			tell(draft.Check{Machine: m.Name, Finding: &event.Finding{Host: m.Name, Severity: event.Error,
 				Fault: *event.NewFault(event.ClassAuth, "ssh.hostkey-unknown", nil, "addr", m.IP+":22", "type",

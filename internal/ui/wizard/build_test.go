@@ -46,7 +46,7 @@ func TestTheWizardBuildsABundle(t *testing.T) {
 		w := &world{files: map[string]string{}}
 		svc := w.services()
 		built := ""
-		svc.Bundles = func(_ context.Context, paths []string, tell func(draft.Bundle)) {
+		svc.DraftServices.(*uitest.Draft).OnBundles = func(_ context.Context, paths []string, tell func(draft.Bundle)) {
 			list := slices.Clone(paths)
 			if others && built != "" {
 				list = append(list, "/opt/eggo-amd64.tar.gz")

@@ -48,7 +48,7 @@ func sixty(w *world) func(context.Context, config.Draft, string, func(draft.Chec
 func TestFindingsOfSixtyMachines(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {120, 40}} {
 		a, p, w := open(t, i18n.English, false, size[0], size[1])
-		p.svc.Preflight = sixty(w)
+		p.svc.DraftServices.(*uitest.Draft).OnPreflight = sixty(w)
 		w.slow = true
 		uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 		uitest.Type(t, a, "192.168.1.[101-160]")
@@ -80,7 +80,7 @@ func TestFindingsOfSixtyMachines(t *testing.T) {
 // The machines of a cause are left out together, and one by one.
 func TestTheMachinesOfACauseAreLeftOut(t *testing.T) {
 	a, p, w := open(t, i18n.English, false, 120, 40)
-	p.svc.Preflight = sixty(w)
+	p.svc.DraftServices.(*uitest.Draft).OnPreflight = sixty(w)
 	uitest.Keys(t, a, "ctrl+n", "ctrl+n")
 	uitest.Type(t, a, "192.168.1.[101-160]")
 	uitest.Keys(t, a, "enter", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n", "space", "down", "down", "x")

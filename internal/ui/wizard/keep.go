@@ -99,9 +99,6 @@ func (p *Page) unsaved() bool { return !guide.SameSaved(p.saved(), p.stored) }
 
 // save keeps what was typed.
 func (p *Page) save() tea.Cmd {
-	if p.svc.Save == nil {
-		return nil
-	}
 	s := p.saved()
 	p.stored = s
 	return func() tea.Msg { return savedMsg{p.svc.Save(s)} }

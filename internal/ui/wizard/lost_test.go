@@ -197,7 +197,9 @@ func TestSeveralPathsArePasted(t *testing.T) {
 	var got []string
 	wo := &world{files: map[string]string{}}
 	svc := wo.services()
-	svc.Bundles = func(_ context.Context, paths []string, _ func(draft.Bundle)) { got = append(got, paths...) }
+	svc.DraftServices.(*uitest.Draft).OnBundles = func(_ context.Context, paths []string, _ func(draft.Bundle)) {
+		got = append(got, paths...)
+	}
 	a := ui.New(New(context.Background(), svc), ui.Options{Lang: i18n.English})
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 100, Height: 32})
 	uitest.Run(t, a, a.Init())

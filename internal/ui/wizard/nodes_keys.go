@@ -28,7 +28,7 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 			list[1].Keep = true
 		}
 		list = append(list, bind("wizard.key.block", "Ctrl+V", func() tea.Cmd { return n.openBlock() }, "ctrl+v"))
-		if n.p.svc.Read != nil && !n.p.g.Joins() {
+		if !n.p.g.Joins() {
 			list = append(list, now(bind("wizard.key.import", "Ctrl+O", n.p.askImport, "ctrl+o")))
 		}
 		return append(list, pages...)
@@ -63,12 +63,10 @@ func (n *nodes) keys(e *frame.Env) []frame.Binding {
 		help(bind("wizard.key.mark-all", "*", func() tea.Cmd { return n.mark(true) }, "*")),
 		bind("wizard.key.filter", "/", func() tea.Cmd { n.mode = filtering; n.field.Set(n.filter); return nil }, "/"),
 		help(bind("wizard.key.block", "p", n.openBlock, "p", "ctrl+v")))
-	if n.p.svc.Read != nil && !n.p.g.Joins() {
+	if !n.p.g.Joins() {
 		list = append(list, help(now(bind("wizard.key.import", "i", n.p.askImport, "i", "ctrl+o"))))
 	}
-	if n.p.svc.Probe != nil {
-		list = append(list, help(bind("wizard.key.probe", "r", func() tea.Cmd { return n.p.probe(e, true) }, "r")))
-	}
+	list = append(list, help(bind("wizard.key.probe", "r", func() tea.Cmd { return n.p.probe(e, true) }, "r")))
 	return append(list, bind("wizard.key.undo", "u", func() tea.Cmd { return n.p.undo(e) }, "u"))
 }
 

@@ -42,10 +42,8 @@ func (n *nodes) summary(e *frame.Env, w int) string {
 	}
 	states := new(widget.Line)
 	for _, x := range n.p.g.Tally().Counts() {
-		if n.p.svc.Probe != nil {
-			glyph, st := tone(e, x.Tone)
-			states.Space(3).Add(st, glyph+" "+itoa(x.N)+" "+e.P.T(x.Word))
-		}
+		glyph, st := tone(e, x.Tone)
+		states.Space(3).Add(st, glyph+" "+itoa(x.N)+" "+e.P.T(x.Word))
 	}
 	if line.Width()+roles.Width()+states.Width() <= w {
 		// where there is no room for both, how the machines are is what counts

@@ -131,7 +131,7 @@ func (n *nodes) ways(e *frame.Env, w, h int) []string {
 		{"web-1 192.168.0.20 worker", t.Text, "wizard.nodes.way.named"},
 		{e.P.T("wizard.nodes.way.paste"), t.Key, "wizard.nodes.way.paste.is"},
 		{"Ctrl+V", t.Key, "wizard.nodes.way.block"}}
-	if n.p.svc.Read != nil && !n.p.g.Joins() {
+	if !n.p.g.Joins() {
 		list = append(list, way{"Ctrl+O", t.Key, "wizard.nodes.way.file"})
 	}
 	if h < len(out)+len(list)+2 {

@@ -105,12 +105,6 @@ func NewAdd(ctx context.Context, svc Services, d config.Draft, file string) *Pag
 
 // begin makes the steps that there are services for.
 func (p *Page) begin() {
-	if p.svc.Bundles == nil {
-		p.g.Omit(guide.BundleStep)
-	}
-	if p.svc.Preflight == nil {
-		p.g.Omit(guide.PreflightStep)
-	}
 	p.steps = nil
 	for _, t := range p.g.Steps {
 		p.steps = append(p.steps, p.newStep(t))
@@ -147,22 +141,20 @@ func (p *Page) Open(d config.Draft, file string) {
 func (p *Page) Init(e *frame.Env) tea.Cmd {
 	p.g.GoTo(p.g.At)
 	cmds := []tea.Cmd{p.steps[p.g.At].enter(e), p.validate()}
-	if p.svc.Load != nil && (p.g.File == "" || p.g.Joins()) {
+	if p.g.File == "" || p.g.Joins() {
 		cmds = append(cmds, func() tea.Msg {
 			s, ok := p.svc.Load()
 			return loadedMsg{s, ok}
 		})
 	}
-	if look := p.svc.Keys; look != nil {
-		cmds = append(cmds, func() tea.Msg { return ownKeysMsg{look()} })
-	}
+	cmds = append(cmds, func() tea.Msg { return ownKeysMsg{p.svc.Keys()} })
 	return tea.Batch(cmds...)
 }
 
 // Close implements frame.Closer. What was typed since it was kept last is kept: the terminal may be gone.
 func (p *Page) Close() {
 	p.stop()
-	if p.svc.Save != nil && p.unsaved() {
+	if p.unsaved() {
 		_ = p.svc.Save(p.saved()) // there is nobody left to tell
 	}
 }
@@ -363,9 +355,6 @@ func (p *Page) Back(e *frame.Env) (tea.Cmd, bool) {
 // Leaving implements frame.Leaver: the draft is kept.
 func (p *Page) Leaving(*frame.Env) (tea.Cmd, bool) {
 	p.steps[p.g.At].leave()
-	if p.svc.Save == nil {
-		return nil, false
-	}
 	save := p.save()
 	return func() tea.Msg {
 		save()

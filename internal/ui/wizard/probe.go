@@ -15,9 +15,6 @@ import (
 
 // probe begins to look at the machines that were not looked at with this login, or, again, at those that are chosen.
 func (p *Page) probe(_ *frame.Env, again bool) tea.Cmd {
-	if p.svc.Probe == nil {
-		return nil
-	}
 	list, login := p.g.Unprobed(again)
 	if login || p.probes == nil {
 		if p.probes != nil {
@@ -55,7 +52,7 @@ func (n *nodes) askKeys(list []*draft.Probe) tea.Cmd {
 	}
 	return frame.Send(frame.AskKeys{
 		Title: event.M("wizard.keys.title", "count", itoa(len(keys))), About: event.M("ask.keys"),
-		Done: "wizard.keys.go", Leave: "wizard.keys.later", Keys: keys, Known: n.p.svc.KnownHosts,
+		Done: "wizard.keys.go", Leave: "wizard.keys.later", Keys: keys, Known: n.p.svc.Known,
 		Do: func(trusted []bool) tea.Cmd {
 			for i, l := range list {
 				if trusted[of[i]] && l.Key.Serves > 0 {

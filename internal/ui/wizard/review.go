@@ -73,14 +73,12 @@ func (r *review) enter(*frame.Env) tea.Cmd {
 	p := r.p
 	r.written, r.view, r.top, r.found = "", 0, 0, -1
 	cmds := []tea.Cmd{p.changed()}
-	if p.svc.Read != nil {
-		path := p.g.Target()
-		cmds = append(cmds, func() tea.Msg {
-			data, err := p.svc.Read(path)
-			return diskMsg{path, data, err}
-		})
-	}
-	if p.svc.Past != nil && r.past == nil {
+	path := p.g.Target()
+	cmds = append(cmds, func() tea.Msg {
+		data, err := p.svc.Read(path)
+		return diskMsg{path, data, err}
+	})
+	if r.past == nil {
 		cmds = append(cmds, func() tea.Msg { return pastMsg{p.svc.Past(p.ctx)} })
 	}
 	return tea.Batch(append(cmds, r.makePlan())...)
@@ -90,7 +88,7 @@ func (r *review) enter(*frame.Env) tea.Cmd {
 func (r *review) makePlan() tea.Cmd {
 	p := r.p
 	of := p.g.Fingerprint()
-	if p.svc.Plan == nil || of == r.planOf && r.fault == nil || r.busy {
+	if of == r.planOf && r.fault == nil || r.busy {
 		return nil
 	}
 	if _, problems := p.g.Draft.Check("deploy.yaml"); problems.HasErrors() {
@@ -205,7 +203,7 @@ func (r *review) write(run bool, words *i18n.Printer) tea.Cmd {
 	path, d := p.g.Target(), p.g.Draft.Clone()
 	return func() tea.Msg {
 		err := p.svc.Write(path, d, words)
-		if err == nil && p.svc.Forget != nil {
+		if err == nil {
 			err = p.svc.Forget()
 		}
 		return writtenMsg{path, err, run}
@@ -215,7 +213,7 @@ func (r *review) write(run bool, words *i18n.Printer) tea.Cmd {
 // ask asks before it is written or run.
 func (r *review) ask(run bool) tea.Cmd {
 	p := r.p
-	if _, errors, _ := p.g.Checks(); run && errors > 0 || p.svc.Write == nil && !p.g.Joins() {
+	if _, errors, _ := p.g.Checks(); run && errors > 0 {
 		return nil
 	}
 	if !run && !p.g.Joins() {
@@ -250,7 +248,7 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 	}
 	for _, a := range r.p.g.Actions() {
 		switch {
-		case a == guide.Write && r.p.svc.Write != nil && !r.p.g.Problems.HasErrors():
+		case a == guide.Write && !r.p.g.Problems.HasErrors():
 			list = append(list, frame.Binding{Keys: []string{"w"}, Word: string(a), Do: func() tea.Cmd {
 				return r.ask(false)
 			}})
@@ -278,9 +276,6 @@ func (r *review) keys(e *frame.Env) []frame.Binding {
 // views lists what Review can show, in order; the preview comes first.
 func (r *review) views() []string {
 	list := []string{"sketch", "file", "diff", "plan"}
-	if r.p.svc.Plan == nil {
-		list = list[:3]
-	}
 	return list
 }
 

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
@@ -17,6 +18,8 @@ import (
 // Services are those of the draft, with what only a screen needs. They are called in commands, never from Update.
 type Services struct {
 	backend.DraftServices
+	// Known is KnownHosts of the DraftServices; nil: keys are not compared with a file.
+	Known ask.KnownHosts
 	// Run is the page that installs what was written, or lets the new machines join.
 	Run func(file string, d config.Draft) frame.Page
 	// Build is the page that builds bundles and has use take them; nil: there is none.

@@ -14,11 +14,9 @@ import (
 // newCluster is the name of the cluster, and where its deploy.yaml goes.
 func newCluster(p *Page) step {
 	f := newForm(p, guide.ClusterStep)
-	if p.svc.Read != nil {
-		f.more = func(*frame.Env) []frame.Binding {
-			return []frame.Binding{{Keys: []string{"ctrl+o"}, Show: "Ctrl+O", Word: "wizard.key.import",
-				Do: p.askImport, Now: true}}
-		}
+	f.more = func(*frame.Env) []frame.Binding {
+		return []frame.Binding{{Keys: []string{"ctrl+o"}, Show: "Ctrl+O", Word: "wizard.key.import",
+			Do: p.askImport, Now: true}}
 	}
 	return f
 }
@@ -72,9 +70,8 @@ func (p *Page) imported(m importedMsg, e *frame.Env) tea.Cmd {
 // lookAtKey looks at the file of the private key, once as long as it is the same.
 func (p *Page) lookAtKey() tea.Cmd {
 	file, check := p.g.KeyToCheck()
-	look := p.svc.KeyFile
-	if look == nil || !check || file == "" {
+	if !check || file == "" {
 		return nil
 	}
-	return func() tea.Msg { return keyFileMsg{file, look(file)} }
+	return func() tea.Msg { return keyFileMsg{file, p.svc.KeyFile(file)} }
 }

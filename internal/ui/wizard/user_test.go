@@ -91,7 +91,7 @@ func TestKeysWhereLettersAreTyped(t *testing.T) {
 func TestAKeyFileIsLookedAt(t *testing.T) {
 	wo := &world{files: map[string]string{}}
 	svc := wo.services()
-	svc.KeyFile = func(path string) *event.Fault {
+	svc.DraftServices.(*uitest.Draft).OnKeyFile = func(path string) *event.Fault {
 		if path == "/root/good" {
 			return nil
 		}

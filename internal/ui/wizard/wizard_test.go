@@ -21,7 +21,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/config/machines"
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/testkit/uitest"
@@ -52,25 +51,25 @@ type world struct {
 
 func (w *world) services() Services {
 	return Services{
-		DraftServices: backend.DraftServices{
-			Load:   func() (draft.Saved, bool) { return w.saved, w.has },
-			Save:   func(s draft.Saved) error { w.saved, w.has = s, true; return nil },
-			Forget: func() error { w.has = false; return nil },
-			Read: func(path string) ([]byte, error) {
+		DraftServices: &uitest.Draft{
+			OnLoad:   func() (draft.Saved, bool) { return w.saved, w.has },
+			OnSave:   func(s draft.Saved) error { w.saved, w.has = s, true; return nil },
+			OnForget: func() error { w.has = false; return nil },
+			OnRead: func(path string) ([]byte, error) {
 				if t, ok := w.files[path]; ok {
 					return []byte(t), nil
 				}
 				return nil, nil
 			},
-			File: func(cluster string) string { return "/root/.eggo/" + cluster + ".yaml" },
-			Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+			OnFile: func(cluster string) string { return "/root/.eggo/" + cluster + ".yaml" },
+			OnLookup: func(_ context.Context, host string) ([]netip.Addr, error) {
 				if host == "web1.example.com" {
 					return []netip.Addr{netip.MustParseAddr("10.0.0.7")}, nil
 				}
 				return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 			},
-			Keys: func() []string { return []string{"/root/.ssh/id_ed25519"} },
-			Probe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
+			OnKeys: func() []string { return []string{"/root/.ssh/id_ed25519"} },
+			OnProbe: func(_ context.Context, _ config.Draft, m config.Machine, tell func(draft.Probe)) {
 				for _, s := range []draft.Stage{draft.LogIn, draft.Inspecting} {
 					tell(draft.Probe{Machine: m, Stage: s})
 				}
@@ -110,7 +109,7 @@ func (w *world) services() Services {
 				}
 				tell(l)
 			},
-			Bundles: func(_ context.Context, paths []string, tell func(draft.Bundle)) {
+			OnBundles: func(_ context.Context, paths []string, tell func(draft.Bundle)) {
 				m := exampleManifest()
 				tell(draft.Bundle{Path: "/srv/eggo-debian-bookworm-amd64.tar.gz", Size: 412 << 20, Manifest: m,
 					Done: 200 << 20})
@@ -124,7 +123,7 @@ func (w *world) services() Services {
 					Fault: event.NewFault(event.ClassBundle, "bundle.no-manifest", nil, "file", "/srv/old.tar.gz",
 						"layout", "typed")})
 			},
-			Preflight: func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
+			OnPreflight: func(_ context.Context, d config.Draft, _ string, tell func(draft.Check)) {
 				for i, m := range d.Machines {
 					if w.slow && i > len(d.Machines)/2 {
 						tell(draft.Check{Bundle: "/srv/eggo-debian-bookworm-amd64.tar.gz", Done: 200 << 20,
@@ -149,7 +148,7 @@ func (w *world) services() Services {
 						"2").On(d.Machines[0].Name)}})
 				tell(draft.Check{End: true})
 			},
-			Plan: func(_ context.Context, d config.Draft, _ string) ([]draft.Planned, error) {
+			OnPlan: func(_ context.Context, d config.Draft, _ string) ([]draft.Planned, error) {
 				out := []draft.Planned{{Changes: []draft.PlannedChange{{Desc: event.M("change.api", "method", "POST",
 					"path", "/api/v1/namespaces"), Exact: true}}}}
 				for _, m := range d.Machines {
@@ -159,11 +158,11 @@ func (w *world) services() Services {
 				}
 				return out, nil
 			},
-			Past: func(context.Context) []draft.Past {
+			OnPast: func(context.Context) []draft.Past {
 				return []draft.Past{{Cluster: "rack-1", Nodes: 5, Took: 340 * time.Second,
 					At: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}}
 			},
-			Write: func(path string, d config.Draft, p *i18n.Printer) error {
+			OnWrite: func(path string, d config.Draft, p *i18n.Printer) error {
 				w.written[path] = d
 				w.files[path] = string(d.Commented(p))
 				return nil
@@ -171,7 +170,7 @@ func (w *world) services() Services {
 		},
 		Run: func(file string, _ config.Draft) frame.Page {
 			w.ran = append(w.ran, file)
-			return New(context.Background(), Services{})
+			return New(context.Background(), Services{DraftServices: &uitest.Draft{}})
 		},
 		After: func(_ time.Duration, m tea.Msg) tea.Cmd { return func() tea.Msg { return m } },
 	}
@@ -650,7 +649,7 @@ func TestALineThatIsTypedStays(t *testing.T) {
 func TestPreflightBeginsWhenTheDraftIsWhole(t *testing.T) {
 	wo := &world{files: map[string]string{}, written: map[string]config.Draft{}}
 	svc := wo.services()
-	svc.Bundles = func(context.Context, []string, func(draft.Bundle)) {}
+	svc.DraftServices.(*uitest.Draft).OnBundles = func(context.Context, []string, func(draft.Bundle)) {}
 	p := New(context.Background(), svc)
 	a := ui.New(p, ui.Options{Lang: i18n.English, Now: func() time.Time {
 		return time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC)

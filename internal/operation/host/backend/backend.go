@@ -15,36 +15,35 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Services is what main hands in. A function that is nil is not there, and what needs it is shown as not possible.
-type Services struct {
-	// Clusters that this machine knows, by name.
-	Clusters func(ctx context.Context) ([]Cluster, error)
-	// Open gives the board of a run: live when it goes on, else as it ended; replay above 0 plays it again at that
+// Services is the control host as its front ends see it: its clusters and their runs, and what can be begun. host.Host
+// implements it.
+type Services interface {
+	// Clusters returns those that this host knows, by name.
+	Clusters(ctx context.Context) ([]Cluster, error)
+	// Open returns the board of a run: live while it goes on, else as it ended. A replay above 0 plays it again at that
 	// speed.
-	Open func(ctx context.Context, r Ref, replay float64) (Board, error)
-	// Launch begins a run in a process of its own, which goes on when this one ends. It asks what has to be known
-	// before, of ask, and returns when the run's event log is there.
-	Launch func(ctx context.Context, s Start, to ask.Asker) (Ref, error)
-	// Read inspects and changes nothing. That something is not well is no error: the answer says it. An answer beside
-	// an error is what was found all the same.
-	Read func(ctx context.Context, q Query, to ask.Asker) (Answer, error)
-	// List reads a directory: its directories, and its files with one of the suffixes. dir "" is where the program
-	// was started; the directory that was read comes back absolute.
-	List func(ctx context.Context, dir string, suffix []string) (string, []Entry, error)
-	// Check reads a deploy.yaml and says what is wrong with it.
-	Check func(ctx context.Context, file string) (Checked, error)
-	// Demo plays a recorded run to show the program. It needs nothing of this machine.
-	Demo func(ctx context.Context) (Board, error)
+	Open(ctx context.Context, r Ref, replay float64) (Board, error)
+	// Launch begins a run in a process of its own, which continues when this one ends. It asks beforehand what the run
+	// would have to ask, and returns when the event log of the run exists.
+	Launch(ctx context.Context, s Start, to ask.Asker) (Ref, error)
+	// Read inspects and changes nothing. An unhealthy cluster is no error, but an answer. An answer beside an error
+	// holds what was found nevertheless.
+	Read(ctx context.Context, q Query, to ask.Asker) (Answer, error)
+	// List reads a directory: its directories, and its files with one of the suffixes. The directory "" is the one in
+	// which the program was started. The directory that was read is returned as an absolute path.
+	List(ctx context.Context, dir string, suffix []string) (string, []Entry, error)
+	// Check reads a deploy.yaml and returns its problems.
+	Check(ctx context.Context, file string) (Checked, error)
+	// Demo plays a recorded run to show the program. It needs nothing of this host.
+	Demo(ctx context.Context) (Board, error)
 	// Bundle reads the manifest of a bundle, and Verify every byte of it.
-	Bundle func(ctx context.Context, path string) (Bundle, error)
-	Verify func(ctx context.Context, path string, progress func(done, total int64)) error
-	// Upgrades finds what a cluster can be upgraded with, in the usual places and where the paths lead. Of each bundle
-	// the manifest is read; nothing is verified.
-	Upgrades func(ctx context.Context, cluster string, paths []string) (Upgrades, error)
-	// Way is what an upgrade of a cluster with bundles comes to, or why it cannot be.
-	Way func(ctx context.Context, cluster string, bundles []string) (Way, error)
-	// Builds makes bundles; nil: this program cannot.
-	Builds Builds
+	Bundle(ctx context.Context, path string) (Bundle, error)
+	Verify(ctx context.Context, path string, progress func(done, total int64)) error
+	// Upgrades finds what a cluster can be upgraded with, in the usual places and at the paths. It reads the manifest
+	// of each bundle and verifies nothing.
+	Upgrades(ctx context.Context, cluster string, paths []string) (Upgrades, error)
+	// Way returns the versions that an upgrade of a cluster with bundles goes over, or why it is not possible.
+	Way(ctx context.Context, cluster string, bundles []string) (Way, error)
 }
 
 // Entry of a directory.

@@ -191,7 +191,7 @@ func TestTheOfferOfBuilds(t *testing.T) {
 // From the menu on the screen to a bundle in the output directory.
 func TestTheMenuBuildsABundle(t *testing.T) {
 	b, dir := upstreamBuilds(t, buildtest.New(t))
-	deps := &pages.Deps{S: backend.Services{Builds: b}}
+	deps := &pages.Deps{S: &uitest.Host{}, Builds: b}
 	a := ui.New(pages.NewMenu(deps), ui.Options{Lang: i18n.English})
 	uitest.Run(t, a, a.Init())
 	uitest.Drive(t, a, tea.WindowSizeMsg{Width: 300, Height: 40}) // a long temporary directory does not wrap
