@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
@@ -25,9 +25,9 @@ func TestAPastRunIsAsItEnded(t *testing.T) {
 		verb    string
 		outcome event.Outcome
 		want    string
-	}{{"join", event.Changed, backend.Installed}, {"cleanup", event.Changed, backend.Removed},
-		{"deploy", event.Failed, backend.Failed}, {"deploy", event.Interrupted, backend.Interrupted},
-		{"deploy", "", backend.Interrupted}} {
+	}{{"join", event.Changed, request.Installed}, {"cleanup", event.Changed, request.Removed},
+		{"deploy", event.Failed, request.Failed}, {"deploy", event.Interrupted, request.Interrupted},
+		{"deploy", "", request.Interrupted}} {
 		log, err := store.NewRun(c.verb, begun)
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
@@ -28,7 +28,7 @@ const (
 // takes nothing delays nobody, costs no memory and loses nothing until the run is over.
 type follower struct {
 	env      *environment
-	ref      backend.Ref
+	ref      request.Ref
 	dir      string // of the run
 	words    bool   // what the run's process says besides goes to stderr
 	sink     event.Sink
@@ -40,7 +40,7 @@ type follower struct {
 	shown    atomic.Uint64 // records
 }
 
-func newFollower(env *environment, output string, ref backend.Ref, dir string) *follower {
+func newFollower(env *environment, output string, ref request.Ref, dir string) *follower {
 	w := &follower{env: env, ref: ref, dir: dir, patience: pipePatience}
 	w.over, w.done = make(chan struct{}), make(chan struct{})
 	if onTerminal(env.Stdout) {

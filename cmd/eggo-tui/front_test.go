@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	states "github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -446,7 +446,7 @@ func TestADeadRunIsDeadWhoeverHasItsNumber(t *testing.T) {
 			on[0].Runs[0].Status != "interrupted" {
 			t.Errorf("%s: the menu: %+v %v", name, on, err)
 		}
-		board, err := h.Open(t.Context(), backend.Ref{Cluster: "rack", Run: log.ID()}, 0)
+		board, err := h.Open(t.Context(), request.Ref{Cluster: "rack", Run: log.ID()}, 0)
 		if err != nil || board.Control != nil {
 			t.Errorf("%s: the board speaks to it: %v", name, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/host"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/host/builds"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/cli"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/ui"
@@ -140,6 +141,6 @@ type withSecrets struct {
 }
 
 // Launch implements backend.Services.
-func (w withSecrets) Launch(ctx context.Context, st backend.Start, to ask.Asker) (backend.Ref, error) {
+func (w withSecrets) Launch(ctx context.Context, st backend.Start, to ask.Asker) (request.Ref, error) {
 	return w.Services.Launch(ctx, st, ask.WithAnswers(to, w.secrets))
 }

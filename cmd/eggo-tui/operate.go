@@ -12,7 +12,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/host"
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/local"
 	"github.com/eggo-k8s/eggo/internal/operation/present"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -211,7 +210,7 @@ func (env *environment) runHere(
 		said.P = present.CommandLine{
 			Program: programName(env.Args), State: env.State, Foreground: q.Call().Verb,
 		}.Printer(env.P.Lang())
-		front = newFollower(&said, o.output, backend.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir)
+		front = newFollower(&said, o.output, request.Ref{Cluster: r.Cluster, Run: r.Run}, r.Dir)
 		front.start()
 		return nil
 	}

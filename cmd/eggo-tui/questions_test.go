@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -331,7 +331,7 @@ func TestWhatCannotBeShownIsGivenUp(t *testing.T) {
 	for _, stderr := range []io.Writer{&said, newUnhurried(stuck{gone})} {
 		env := &environment{Stdout: stuck{gone}, Stderr: stderr, Args: []string{"eggo-tui"},
 			P: i18n.NewPrinter(i18n.English), State: "/srv/state"}
-		w := newFollower(env, "json", backend.Ref{Cluster: "rack", Run: log.ID()}, log.Dir())
+		w := newFollower(env, "json", request.Ref{Cluster: "rack", Run: log.ID()}, log.Dir())
 		w.patience = time.Millisecond
 		w.start()
 		w.end()

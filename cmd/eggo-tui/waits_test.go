@@ -87,7 +87,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 			strings.Count(out, "running") != 2 {
 			t.Errorf("it just runs:\n%s", out)
 		}
-		if c := seen(); c.Said() != backend.Running || c.Runs[0].Said() != backend.Running ||
+		if c := seen(); c.Said() != request.Running || c.Runs[0].Said() != request.Running ||
 			backend.MenuEntries([]backend.Cluster{c})[0].ID != "watch" {
 			t.Errorf("it just runs: %+v", c)
 		}
@@ -120,7 +120,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		t.Errorf("%s: %+v %v", lines, c, err)
 	}
 	k := seen()
-	if w := k.Runs[0].Waits; k.Status != backend.Running || k.Said() != backend.Waiting || len(w) != 1 ||
+	if w := k.Runs[0].Waits; k.Status != request.Running || k.Said() != request.Waiting || len(w) != 1 ||
 		w[0].Node != "n1" || w[0].Title.Key != "step.etcd.start" || w[0].Fault.Code != fault.Code {
 		t.Errorf("%+v", k)
 	}

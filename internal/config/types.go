@@ -74,6 +74,15 @@ func (n Node) Has(r bundle.Role) bool {
 	return false
 }
 
+// RoleNames returns the roles as text.
+func (n Node) RoleNames() []string {
+	var out []string
+	for _, r := range n.Roles {
+		out = append(out, string(r))
+	}
+	return out
+}
+
 // With returns the nodes that have the role, in order.
 func (c *Cluster) With(r bundle.Role) []Node {
 	var out []Node

@@ -45,11 +45,7 @@ func (p *prepared) deploy(q request.Deploy) (*work, error) {
 
 // nodeMsg says what runs on a node.
 func nodeMsg(n config.Node) event.Msg {
-	var list []string
-	for _, r := range n.Roles {
-		list = append(list, string(r))
-	}
-	return event.M("next.node", "node", n.Name, "ip", n.IP.String(), "roles", strings.Join(list, ", "))
+	return event.M("next.node", "node", n.Name, "ip", n.IP.String(), "roles", strings.Join(n.RoleNames(), ", "))
 }
 
 // remove takes nodes out of the cluster. The cluster's own deploy.yaml loses them at the very end, so that the same

@@ -80,16 +80,16 @@ func (s pageShot) screen(lang i18n.Lang, dark bool, w, h int) string {
 
 func jumpNow() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-func jumpNodes(n int) []backend.Node {
-	var out []backend.Node
+func jumpNodes(n int) []config.Node {
+	var out []config.Node
 	for i := range n {
-		x := backend.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64",
-			Roles: []string{"worker"}}
+		x := config.Node{Name: fmt.Sprintf("node-%d", i+1), Arch: "amd64",
+			IP: netip.AddrFrom4([4]byte{192, 0, 2, byte(i + 11)}), Roles: []bundle.Role{bundle.Worker}}
 		switch {
 		case i < 3:
-			x.Roles = []string{"control-plane", "etcd"}
+			x.Roles = []bundle.Role{bundle.ControlPlane, bundle.Etcd}
 		case i == 3:
-			x.Roles = []string{"worker", "loadbalancer"}
+			x.Roles = []bundle.Role{bundle.Worker, bundle.LoadBalancer}
 		}
 		out = append(out, x)
 	}
@@ -98,27 +98,27 @@ func jumpNodes(n int) []backend.Node {
 
 // jumpClusters are those of a jump host on which much has happened.
 func jumpClusters() []backend.Cluster {
-	run := func(cluster, verb, status string, ago, took time.Duration) backend.Run {
+	run := func(cluster, verb, status string, ago, took time.Duration) request.Run {
 		at := jumpNow().Add(-ago)
-		return backend.Run{Ref: backend.Ref{Cluster: cluster, Run: at.Format("20060102T150405Z") + "-" + verb},
+		return request.Run{Ref: request.Ref{Cluster: cluster, Run: at.Format("20060102T150405Z") + "-" + verb},
 			Verb: verb, Version: "v1.2.0", Status: status, At: at, Took: took}
 	}
-	stopped := run("rack-7", "deploy", backend.Failed, 20*time.Minute, 4*time.Minute)
+	stopped := run("rack-7", "deploy", request.Failed, 20*time.Minute, 4*time.Minute)
 	stopped.Fault = event.NewFault(event.ClassFailed, "run.failed", nil, "count", "2")
 	return []backend.Cluster{
-		{Name: "rack-7", Status: backend.Failed, Masters: 3, Workers: 5, Nodes: jumpNodes(8),
-			File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []backend.Run{stopped}},
-		{Name: "edge-berlin", Status: backend.Installed, Masters: 1, Workers: 2, Nodes: jumpNodes(3),
-			File: "/var/lib/eggo/edge-berlin/deploy.yaml", Runs: []backend.Run{
-				run("edge-berlin", "join", backend.Installed, 52*time.Hour, 95*time.Second),
-				run("edge-berlin", "deploy", backend.Installed, 76*time.Hour, 6*time.Minute),
+		{Name: "rack-7", Status: request.Failed, Masters: 3, Workers: 5, Nodes: jumpNodes(8),
+			File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []request.Run{stopped}},
+		{Name: "edge-berlin", Status: request.Installed, Masters: 1, Workers: 2, Nodes: jumpNodes(3),
+			File: "/var/lib/eggo/edge-berlin/deploy.yaml", Runs: []request.Run{
+				run("edge-berlin", "join", request.Installed, 52*time.Hour, 95*time.Second),
+				run("edge-berlin", "deploy", request.Installed, 76*time.Hour, 6*time.Minute),
 			}},
-		{Name: "shanghai-2", Status: backend.Installed, Masters: 3, Workers: 97, Nodes: jumpNodes(100),
-			File: "/var/lib/eggo/shanghai-2/deploy.yaml", Runs: []backend.Run{
-				run("shanghai-2", "delete", backend.Interrupted, 26*time.Hour, 12*time.Minute),
-				run("shanghai-2", "deploy", backend.Installed, 12*24*time.Hour, 31*time.Minute),
+		{Name: "shanghai-2", Status: request.Installed, Masters: 3, Workers: 97, Nodes: jumpNodes(100),
+			File: "/var/lib/eggo/shanghai-2/deploy.yaml", Runs: []request.Run{
+				run("shanghai-2", "delete", request.Interrupted, 26*time.Hour, 12*time.Minute),
+				run("shanghai-2", "deploy", request.Installed, 12*24*time.Hour, 31*time.Minute),
 			}},
-		{Name: "trial", Status: backend.Removed, Runs: []backend.Run{run("trial", "cleanup", backend.Removed,
+		{Name: "trial", Status: request.Removed, Runs: []request.Run{run("trial", "cleanup", request.Removed,
 			51*24*time.Hour, 20*time.Second)}},
 	}
 }
@@ -128,28 +128,28 @@ func jumpDeps() *pages.Deps {
 	nothing := func() frame.Page { return nil }
 	return &pages.Deps{Version: "v1.2.0", Install: nothing, S: &uitest.Host{
 		OnClusters: func(context.Context) ([]backend.Cluster, error) { return jumpClusters(), nil },
-		OnOpen: func(context.Context, backend.Ref, float64) (backend.Board, error) {
+		OnOpen: func(context.Context, request.Ref, float64) (backend.Board, error) {
 			return backend.Board{Feed: &reel{}}, nil
 		},
-		OnLaunch: func(ctx context.Context, _ backend.Start, to ask.Asker) (backend.Ref, error) {
+		OnLaunch: func(ctx context.Context, _ backend.Start, to ask.Asker) (request.Ref, error) {
 			var keys []ask.HostKey
 			for i, n := range jumpNodes(3) {
-				keys = append(keys, ask.HostKey{Node: n.Name, Addr: n.Addr + ":22", Type: "ssh-ed25519",
+				keys = append(keys, ask.HostKey{Node: n.Name, Addr: n.IP.String() + ":22", Type: "ssh-ed25519",
 					Fingerprint: "SHA256:1BvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7u" + string("ABC"[i]) + "k"})
 			}
 			known := func(string, []ask.HostKey) ([]ask.KeyCheck, error) { return nil, nil }
 			_, err := to.Ask(ctx, ask.HostKeys{Keys: keys, Known: known})
-			return backend.Ref{}, err
+			return request.Ref{}, err
 		},
 		OnRead: jumpTold,
 		OnDemo: func(context.Context) (backend.Board, error) { return backend.Board{Feed: &reel{}}, nil },
 		OnCheck: func(_ context.Context, file string) (backend.Checked, error) {
 			c := jumpClusters()[0]
-			c.Status, c.File = backend.Unknown, file
+			c.Status, c.File = request.Unknown, file
 			return backend.Checked{Cluster: c, Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16",
 				"services", "10.32.0.0/16"), event.M("file.fact.bundle", "path", "/srv/eggo-amd64.tar.gz")},
-				Problems: []backend.Problem{{Line: 7, Col: 3, Key: "masters",
-					Fault: event.NewFault(event.ClassUsage, "config.etcd-even", nil, "count", "2")}}}, nil
+				Problems: config.Problems{{Line: 7, Col: 3, Key: "masters", Severity: event.Warning,
+					Code: "config.etcd-even", Args: map[string]string{"count": "2"}}}}, nil
 		},
 		OnBundle: func(context.Context, string) (backend.Bundle, error) {
 			return backend.Bundle{Name: "eggo", Kubernetes: "v1.34.2", Arch: "amd64", OS: "debian 12 bookworm",
@@ -203,7 +203,7 @@ func jumpTold(_ context.Context, q backend.Query, _ ask.Asker) (backend.Answer, 
 func jumpPlan() *operation.PlanResult {
 	out := &operation.PlanResult{Cluster: "edge-berlin", Steps: 6}
 	for i, n := range jumpNodes(4)[2:] {
-		x := request.PlannedNode{Node: n.Name, Address: n.Addr, Upload: int64(312-40*i) << 20}
+		x := request.PlannedNode{Node: n.Name, Address: n.IP.String(), Upload: int64(312-40*i) << 20}
 		for _, step := range []string{"infrastructure.send-images", "control-plane.turn", "nodes.turn"} {
 			if i == 0 || step != "control-plane.turn" {
 				x.Changes = append(x.Changes, request.PlannedChange{Desc: event.M("step." + step)})
@@ -217,11 +217,7 @@ func jumpPlan() *operation.PlanResult {
 func jumpInventory() []operation.NodeInventory {
 	var out []operation.NodeInventory
 	for _, n := range jumpNodes(8) {
-		node := config.Node{Name: n.Name, IP: netip.MustParseAddr(n.Addr)}
-		for _, r := range n.Roles {
-			node.Roles = append(node.Roles, bundle.Role(r))
-		}
-		out = append(out, operation.NodeInventory{Node: node, Inventory: phases.Inventory{
+		out = append(out, operation.NodeInventory{Node: n, Inventory: phases.Inventory{
 			Units:    []string{"kubelet.service", "containerd.service"},
 			Packages: []string{"containerd", "conntrack", "socat"}, Files: 41, Images: 9,
 			Directories: []string{"/etc/kubernetes", "/var/lib/kubelet", "/opt/cni"},
@@ -236,8 +232,8 @@ func jumpStatus() *operation.StatusResult {
 		{Kind: "Deployment", Name: "kube-system/coredns", Ready: 2, Want: 2},
 	}}
 	for i, n := range jumpNodes(8) {
-		node := phases.NodeStatus{Node: n.Name, Address: n.Addr, Roles: n.Roles, Reached: true, Registered: true,
-			Ready: true, Kubelet: "v1.34.2", Certificates: []status.Certificate{
+		node := phases.NodeStatus{Node: n.Name, Address: n.IP.String(), Roles: n.RoleNames(), Reached: true,
+			Registered: true, Ready: true, Kubelet: "v1.34.2", Certificates: []status.Certificate{
 				{Path: "/etc/kubernetes/pki/x.crt", Ends: jumpNow().AddDate(1, 0, 0)}}}
 		for range 7 {
 			node.Components = append(node.Components, status.Component{State: "active"})

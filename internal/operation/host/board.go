@@ -10,12 +10,13 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // Open gives the board of a run: its events as they come, the nodes' logs, and the handle of a run in progress. It
 // lasts until it is closed, whatever ctx it was opened with.
-func (h *Host) Open(ctx context.Context, ref backend.Ref, replay float64) (backend.Board, error) {
+func (h *Host) Open(ctx context.Context, ref request.Ref, replay float64) (backend.Board, error) {
 	files, err := h.store().Read(ctx, ref.Cluster)
 	if err != nil {
 		return backend.Board{}, err

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
 // inProgress is a run whose process lives, with a question that was asked long ago and answered.
-func inProgress(t *testing.T, root string) (ref backend.Ref, bus *event.Bus, end func()) {
+func inProgress(t *testing.T, root string) (ref request.Ref, bus *event.Bus, end func()) {
 	t.Helper()
 	runs, err := journal.Open(root, "rack")
 	if err != nil {
@@ -41,7 +41,7 @@ func inProgress(t *testing.T, root string) (ref backend.Ref, bus *event.Bus, end
 	for range 3000 {
 		emit(t, bus, event.HostState{Host: "n1", State: "connected"})
 	}
-	return backend.Ref{Cluster: "rack", Run: log.ID()}, bus, func() {
+	return request.Ref{Cluster: "rack", Run: log.ID()}, bus, func() {
 		if err := errors.Join(log.Close(), lock.Unlock()); err != nil {
 			t.Error(err)
 		}

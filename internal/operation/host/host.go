@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
@@ -100,22 +99,10 @@ func (h *Host) Clusters(ctx context.Context) ([]backend.Cluster, error) {
 	var out []backend.Cluster
 	for _, k := range all {
 		c := backend.Cluster{
-			Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, Nodes: nodesOf(k.Nodes),
+			Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, Nodes: k.Nodes,
 			File: k.File, Tried: k.Tried, Runs: k.Runs, Upgrading: h.upgrading(k.Name),
 		}
 		out = append(out, c)
 	}
 	return out, nil
-}
-
-func nodesOf(nodes []config.Node) []backend.Node {
-	var out []backend.Node
-	for _, n := range nodes {
-		x := backend.Node{Name: n.Name, Addr: n.IP.String(), Arch: n.Arch}
-		for _, r := range n.Roles {
-			x.Roles = append(x.Roles, string(r))
-		}
-		out = append(out, x)
-	}
-	return out
 }

@@ -16,8 +16,8 @@ import (
 
 // Launch begins a run in a process of its own. What it would ask for – passwords, passphrases, unknown host keys – is
 // asked before, for nobody may be there later.
-func (h *Host) Launch(ctx context.Context, st backend.Start, front ask.Asker) (backend.Ref, error) {
-	none, of := backend.Ref{}, st.Request.Base().Source
+func (h *Host) Launch(ctx context.Context, st backend.Start, front ask.Asker) (request.Ref, error) {
+	none, of := request.Ref{}, st.Request.Base().Source
 	if st.Soon {
 		if err := h.after(ctx, of.Cluster, front); err != nil {
 			return none, err

@@ -121,8 +121,8 @@ func (h *Host) Check(ctx context.Context, file string) (backend.Checked, error) 
 	out := backend.Checked{}
 	if c != nil {
 		problems = append(problems, config.Unsupported(c)...)
-		out.Cluster = backend.Cluster{Name: c.Name, Status: backend.Unknown, Masters: len(c.With(bundle.ControlPlane)),
-			Workers: len(c.With(bundle.Worker)), Nodes: nodesOf(c.Nodes), File: path}
+		out.Cluster = backend.Cluster{Name: c.Name, Status: request.Unknown, Masters: len(c.With(bundle.ControlPlane)),
+			Workers: len(c.With(bundle.Worker)), Nodes: c.Nodes, File: path}
 		if all, err := operation.Clusters(ctx, h.store()); err == nil {
 			for _, k := range all {
 				if k.Name == c.Name {
@@ -138,11 +138,7 @@ func (h *Host) Check(ctx context.Context, file string) (backend.Checked, error) 
 			out.Facts = append(out.Facts, event.M("file.fact.bundle", "path", b.Path))
 		}
 	}
-	for _, p := range problems {
-		out.Problems = append(out.Problems, backend.Problem{Line: p.Line, Col: p.Col, Key: p.Key,
-			Error: p.Severity == event.Error, Fault: p.Fault()})
-	}
-	out.Errors, _ = problems.Count()
+	out.Problems = problems
 	return out, nil
 }
 

@@ -5,13 +5,14 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 // Host is a control host for tests. A function that is nil finds nothing.
 type Host struct {
 	OnClusters func(ctx context.Context) ([]backend.Cluster, error)
-	OnOpen     func(ctx context.Context, r backend.Ref, replay float64) (backend.Board, error)
-	OnLaunch   func(ctx context.Context, s backend.Start, to ask.Asker) (backend.Ref, error)
+	OnOpen     func(ctx context.Context, r request.Ref, replay float64) (backend.Board, error)
+	OnLaunch   func(ctx context.Context, s backend.Start, to ask.Asker) (request.Ref, error)
 	OnRead     func(ctx context.Context, q backend.Query, to ask.Asker) (backend.Answer, error)
 	OnList     func(ctx context.Context, dir string, suffix []string) (string, []backend.Entry, error)
 	OnCheck    func(ctx context.Context, file string) (backend.Checked, error)
@@ -31,7 +32,7 @@ func (h *Host) Clusters(ctx context.Context) (out []backend.Cluster, err error) 
 }
 
 // Open implements backend.Services.
-func (h *Host) Open(ctx context.Context, r backend.Ref, replay float64) (out backend.Board, err error) {
+func (h *Host) Open(ctx context.Context, r request.Ref, replay float64) (out backend.Board, err error) {
 	if h.OnOpen != nil {
 		out, err = h.OnOpen(ctx, r, replay)
 	}
@@ -39,7 +40,7 @@ func (h *Host) Open(ctx context.Context, r backend.Ref, replay float64) (out bac
 }
 
 // Launch implements backend.Services.
-func (h *Host) Launch(ctx context.Context, s backend.Start, to ask.Asker) (out backend.Ref, err error) {
+func (h *Host) Launch(ctx context.Context, s backend.Start, to ask.Asker) (out request.Ref, err error) {
 	if h.OnLaunch != nil {
 		out, err = h.OnLaunch(ctx, s, to)
 	}

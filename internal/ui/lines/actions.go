@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -125,7 +126,7 @@ func (m *menu) review(ctx context.Context, path string) error {
 	lines := []string{event.Clean(path)}
 	if c := got.Cluster; c.Name != "" {
 		word := m.t("menu.status." + c.Said())
-		if c.Status == backend.Unknown {
+		if c.Status == request.Unknown {
 			word = m.t("file.new")
 		}
 		lines = append(lines, event.Clean(c.Name)+": "+word)
@@ -138,13 +139,11 @@ func (m *menu) review(ctx context.Context, path string) error {
 	}
 	m.print(lines...)
 	for _, x := range got.Problems {
-		text, next := m.p.Fault(x.Fault)
-		m.complain(map[bool]event.Severity{true: event.Error, false: event.Warning}[x.Error],
-			fmt.Sprintf("%d:%d %s: %s", x.Line, x.Col, x.Key, text), next)
+		text, next := m.p.Fault(x.Fault())
+		m.complain(x.Severity, fmt.Sprintf("%d:%d %s: %s", x.Line, x.Col, x.Key, text), next)
 	}
-	if got.Errors > 0 {
-		m.say("file.problems", "errors", strconv.Itoa(got.Errors), "warnings",
-			strconv.Itoa(len(got.Problems)-got.Errors))
+	if errors, warnings := got.Problems.Count(); errors > 0 {
+		m.say("file.problems", "errors", strconv.Itoa(errors), "warnings", strconv.Itoa(warnings))
 		return errLeft
 	}
 	if len(got.Problems) == 0 {
@@ -169,15 +168,15 @@ func (m *menu) review(ctx context.Context, path string) error {
 }
 
 // node is a machine of a cluster in a line.
-func (m *menu) node(n backend.Node) string {
+func (m *menu) node(n config.Node) string {
 	var roles []string
-	for _, r := range n.Roles {
+	for _, r := range n.RoleNames() {
 		if m.p.Has("ui.role." + r) {
 			r = m.t("ui.role." + r)
 		}
 		roles = append(roles, r)
 	}
-	return event.Clean(n.Name + "  " + n.Addr + "  " + strings.Join(roles, ", "))
+	return event.Clean(n.Name + "  " + n.IP.String() + "  " + strings.Join(roles, ", "))
 }
 
 // remove asks which nodes leave, shows what will be done, and has the cluster's name typed.
@@ -198,7 +197,9 @@ func (m *menu) remove(ctx context.Context, c backend.Cluster) error {
 		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,;、", r) }) {
 			i, ok := numbered(word, len(c.Nodes))
 			if !ok {
-				i = slices.IndexFunc(c.Nodes, func(n backend.Node) bool { return n.Name == word || n.Addr == word })
+				i = slices.IndexFunc(c.Nodes, func(n config.Node) bool {
+					return n.Name == word || n.IP.String() == word
+				})
 			}
 			if i < 0 {
 				m.say("plain.no-such", "text", word)
@@ -298,11 +299,11 @@ func (m *menu) runs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var all []backend.Run
+	var all []request.Run
 	for _, c := range clusters {
 		all = append(all, c.Runs...)
 	}
-	slices.SortStableFunc(all, func(a, b backend.Run) int { return strings.Compare(b.Run, a.Run) })
+	slices.SortStableFunc(all, func(a, b request.Run) int { return strings.Compare(b.Run, a.Run) })
 	every := all
 	for from := 0; ; {
 		for i, r := range all[from:min(from+runsAPage, len(all))] {
@@ -324,7 +325,7 @@ func (m *menu) runs(ctx context.Context) error {
 			continue
 		}
 		if want, ok := strings.CutPrefix(text, "/"); ok { // / alone shows all again
-			from, all = 0, slices.DeleteFunc(slices.Clone(every), func(r backend.Run) bool {
+			from, all = 0, slices.DeleteFunc(slices.Clone(every), func(r request.Run) bool {
 				return !strings.Contains(strings.ToLower(m.run(r)+" "+r.Status+" "+r.Verb),
 					strings.ToLower(strings.TrimSpace(want)))
 			})
@@ -339,7 +340,7 @@ func (m *menu) runs(ctx context.Context) error {
 			m.say("plain.no-such", "text", text)
 			continue
 		}
-		if all[i].Status == backend.Running {
+		if all[i].Status == request.Running {
 			replay = 0
 		}
 		if err := watch(ctx, m.svc, m.conversation, all[i].Ref, replay); err != nil &&
@@ -350,7 +351,7 @@ func (m *menu) runs(ctx context.Context) error {
 }
 
 // run is one in a line.
-func (m *menu) run(r backend.Run) string {
+func (m *menu) run(r request.Run) string {
 	when := "-"
 	if !r.At.IsZero() {
 		when = r.At.Local().Format("2006-01-02 15:04")
@@ -360,7 +361,7 @@ func (m *menu) run(r backend.Run) string {
 		verb = m.t("menu.verb." + r.Verb)
 	}
 	word := m.t("menu.status." + r.Said())
-	if r.Status == backend.Installed || r.Status == backend.Removed {
+	if r.Status == request.Installed || r.Status == request.Removed {
 		word = m.t("menu.run.well")
 	}
 	line := when + "  " + event.Clean(r.Cluster) + "  " + verb + ": " + word

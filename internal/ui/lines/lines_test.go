@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/state"
@@ -85,9 +86,9 @@ func (h *host) Joining(c backend.Cluster) (config.Draft, backend.DraftServices, 
 
 // host returns the control host of the machine.
 func (f *files) host() *host {
-	launch := func(_ context.Context, s backend.Start, _ ask.Asker) (backend.Ref, error) {
+	launch := func(_ context.Context, s backend.Start, _ ask.Asker) (request.Ref, error) {
 		f.begun = append(f.begun, s)
-		return backend.Ref{}, io.EOF
+		return request.Ref{}, io.EOF
 	}
 	return &host{Host: uitest.Host{OnLaunch: launch}, files: f}
 }

@@ -3,6 +3,7 @@ package lines
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -21,10 +22,10 @@ import (
 // rack is a cluster of two machines.
 func rack() backend.Cluster {
 	return backend.Cluster{
-		Name: "rack", Status: backend.Installed, File: "/state/rack/deploy.yaml",
-		Nodes: []backend.Node{
-			{Name: "m1", Addr: "192.0.2.1", Roles: []string{"master"}},
-			{Name: "w1", Addr: "192.0.2.2", Roles: []string{"worker"}},
+		Name: "rack", Status: request.Installed, File: "/state/rack/deploy.yaml",
+		Nodes: []config.Node{
+			{Name: "m1", IP: netip.MustParseAddr("192.0.2.1"), Roles: []bundle.Role{"master"}},
+			{Name: "w1", IP: netip.MustParseAddr("192.0.2.2"), Roles: []bundle.Role{"worker"}},
 		},
 	}
 }
@@ -64,10 +65,10 @@ func TestJoiningLineByLine(t *testing.T) {
 			m.svc.(*host).joining = func(backend.Cluster) (config.Draft, backend.DraftServices, error) {
 				return cluster, svc, nil
 			}
-			m.svc.(*host).OnLaunch = func(ctx context.Context, s backend.Start, to ask.Asker) (backend.Ref, error) {
+			m.svc.(*host).OnLaunch = func(ctx context.Context, s backend.Start, to ask.Asker) (request.Ref, error) {
 				did = append(did, "join "+s.Request.(request.Join).List)
 				secret, _ = ask.ForSecret(ctx, to, ask.Secret{ID: "password", What: event.M("ask.password")})
-				return backend.Ref{}, errLeft
+				return request.Ref{}, errLeft
 			}
 			err := m.add(t.Context(), rack())
 			want, code := []string{"write", "join 192.0.2.9"}, error(errLeft)
@@ -140,7 +141,7 @@ func equalCalls(a, b request.Request) bool {
 // A deploy.yaml with errors is not installed, whatever is typed; one without is, after a yes.
 func TestAFileIsReviewedLineByLine(t *testing.T) {
 	t.Parallel()
-	checked := backend.Checked{Cluster: backend.Cluster{Name: "rack", Status: backend.Unknown, Nodes: rack().Nodes}}
+	checked := backend.Checked{Cluster: backend.Cluster{Name: "rack", Status: request.Unknown, Nodes: rack().Nodes}}
 	for _, errs := range []int{1, 0} {
 		m, said, f := dialogueAt(i18n.English, "/x/deploy.yaml\n1\ny\n")
 		m.svc.(*host).OnList = func(context.Context, string, []string) (string, []backend.Entry, error) {
@@ -148,9 +149,9 @@ func TestAFileIsReviewedLineByLine(t *testing.T) {
 		}
 		m.svc.(*host).OnCheck = func(_ context.Context, path string) (backend.Checked, error) {
 			got := checked
-			if got.Errors = errs; errs > 0 {
-				fault := event.NewFault(event.ClassUsage, "config.cidr", nil, "value", "x")
-				got.Problems = []backend.Problem{{Line: 3, Key: "masters", Error: true, Fault: fault}}
+			if errs > 0 {
+				got.Problems = config.Problems{{Line: 3, Key: "masters", Severity: event.Error, Code: "config.cidr",
+					Args: map[string]string{"value": "x"}}}
 			}
 			return got, nil
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/state"
@@ -72,7 +73,7 @@ const pollEvery = 100 * time.Millisecond
 
 // watch tells of a run until it has ended or the person leaves, and goes on with it when its deploy.yaml was changed on
 // the way.
-func watch(ctx context.Context, svc runner, p *conversation, ref backend.Ref, replay float64) error {
+func watch(ctx context.Context, svc runner, p *conversation, ref request.Ref, replay float64) error {
 	for {
 		opt, err := svc.Open(ctx, ref, replay)
 		if err != nil {

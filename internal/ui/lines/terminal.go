@@ -8,6 +8,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
@@ -44,8 +45,8 @@ type Services interface {
 
 // runner opens runs and continues them.
 type runner interface {
-	Open(ctx context.Context, r backend.Ref, replay float64) (backend.Board, error)
-	Launch(ctx context.Context, s backend.Start, to ask.Asker) (backend.Ref, error)
+	Open(ctx context.Context, r request.Ref, replay float64) (backend.Board, error)
+	Launch(ctx context.Context, s backend.Start, to ask.Asker) (request.Ref, error)
 }
 
 // Menu shows what can be done and does it, until the person leaves.
@@ -66,7 +67,7 @@ func Menu(ctx context.Context, t Terminal, svc Services, builds backend.Builds) 
 }
 
 // Watch tells of a run until it has ended or the person leaves; replay above 0 plays it again at that speed.
-func Watch(ctx context.Context, t Terminal, svc runner, ref backend.Ref, replay float64) error {
+func Watch(ctx context.Context, t Terminal, svc runner, ref request.Ref, replay float64) error {
 	return stayed(watch(ctx, svc, newConversation(t), ref, replay))
 }
 

@@ -12,7 +12,7 @@ import (
 
 // TestColourGoldens: pages as each kind of terminal gets them.
 func TestColourGoldens(t *testing.T) {
-	c := backend.Cluster{Name: "rack-7", Status: backend.Installed, Masters: 3, Workers: 5, Nodes: nodes(8),
+	c := backend.Cluster{Name: "rack-7", Status: request.Installed, Masters: 3, Workers: 5, Nodes: nodes(8),
 		File: "/var/lib/eggo/rack-7/deploy.yaml"}
 	w := &world{clusters: clusters(), nodes: 8}
 	for name, x := range map[string]struct {

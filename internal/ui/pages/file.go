@@ -231,7 +231,7 @@ func (p *Review) Keys(e *frame.Env) []frame.Binding {
 		{Keys: []string{"pgdown"}, Do: move(10), Help: true},
 		{Keys: []string{"r"}, Word: "ui.key.again", Do: p.begin},
 	}
-	if p.have && p.got.Errors == 0 {
+	if p.have && !p.got.Problems.HasErrors() {
 		keys = append([]frame.Binding{
 			{Keys: []string{"enter"}, Show: "Enter", Word: "file.do", Do: p.sure, Now: true},
 			{Keys: []string{"p"}, Word: "ui.key.plan", Do: func() tea.Cmd {
@@ -275,7 +275,7 @@ func (p *Review) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	var body []string
 	if c.Name != "" {
 		name := t.Strong.Render(event.Clean(c.Name)) + "  "
-		if c.Status == backend.Unknown {
+		if c.Status == request.Unknown {
 			name += t.Busy.Render(e.P.T("file.new"))
 		} else {
 			word, style := status(e, c.Status)
@@ -287,20 +287,20 @@ func (p *Review) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 		}
 		body = append(body, "")
 	}
-	if p.got.Errors > 0 { // what has to be fixed stands first
+	if p.got.Problems.HasErrors() { // what has to be fixed stands first
 		body = append(append(body, p.problems(e, w)...), "")
 	}
 	name, addr := 4, 7
 	for _, n := range c.Nodes {
-		name, addr = max(name, widget.Width(event.Clean(n.Name))), max(addr, len(n.Addr))
+		name, addr = max(name, widget.Width(event.Clean(n.Name))), max(addr, len(n.IP.String()))
 	}
 	for _, n := range c.Nodes {
 		body = append(body, new(widget.Line).Add(t.Strong,
 			widget.Fit(event.Clean(n.Name), min(name, w/3), t.Glyphs.Cut)).Space(2).Add(t.Text,
-			widget.Fit(event.Clean(n.Addr), addr, "")).Space(2).
+			widget.Fit(n.IP.String(), addr, "")).Space(2).
 			Add(t.Dim, widget.Fit(n.Arch, 6, "")).Space(2).Add(t.Dim, roles(e, n)).String())
 	}
-	if p.got.Errors == 0 {
+	if !p.got.Problems.HasErrors() {
 		body = append(append(body, ""), p.problems(e, w)...)
 	}
 	p.n, p.h = len(body), h-len(out)
@@ -314,14 +314,15 @@ func (p *Review) problems(e *frame.Env, w int) []string {
 	if len(p.got.Problems) == 0 {
 		return []string{t.Good.Render(t.Glyphs.OK + " " + e.P.T("file.fine"))}
 	}
-	out := []string{t.Strong.Render(e.P.T("file.problems", "errors", fmt.Sprint(p.got.Errors), "warnings",
-		fmt.Sprint(len(p.got.Problems)-p.got.Errors)))}
+	errors, warnings := p.got.Problems.Count()
+	out := []string{t.Strong.Render(e.P.T("file.problems", "errors", fmt.Sprint(errors), "warnings",
+		fmt.Sprint(warnings)))}
 	for _, x := range p.got.Problems {
 		style, glyph := t.Warn, t.Glyphs.Ignored
-		if x.Error {
+		if x.Severity == event.Error {
 			style, glyph = t.Bad, t.Glyphs.Failed
 		}
-		text, next := e.P.Fault(x.Fault)
+		text, next := e.P.Fault(x.Fault())
 		out = append(out, style.Render(glyph)+" "+t.Dim.Render(fmt.Sprintf("%d:%d ", x.Line, x.Col)+event.Clean(x.Key)))
 		out = append(out, indent(wrapped(t.Text, text, w-8), 2)...)
 		if next != "" {

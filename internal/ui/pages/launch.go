@@ -85,12 +85,12 @@ type Opening struct {
 	quiet
 	task
 	d    *Deps
-	ref  backend.Ref
+	ref  request.Ref
 	open func(ctx context.Context) (opened, error)
 }
 
 // NewOpening opens a run.
-func NewOpening(d *Deps, r backend.Ref, replay float64) *Opening {
+func NewOpening(d *Deps, r request.Ref, replay float64) *Opening {
 	return &Opening{d: d, ref: r, open: func(ctx context.Context) (opened, error) { return d.open(ctx, r, replay) }}
 }
 

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -211,8 +212,8 @@ func (p *Menu) says(e *frame.Env, x entry, w, most int, whole bool) []string {
 }
 
 // waits says which steps of a run wait for a decision, and why: the first two, and how many more.
-func waits(e *frame.Env, r backend.Run, w int) []string {
-	if r.Said() != backend.Waiting {
+func waits(e *frame.Env, r request.Run, w int) []string {
+	if r.Said() != request.Waiting {
 		return nil
 	}
 	var out []string
@@ -239,8 +240,8 @@ func clusterLine(e *frame.Env, c backend.Cluster, w, name int) string {
 	t := e.Theme
 	word, style := status(e, c.Said())
 	wide := 0
-	for _, s := range []string{backend.Running, backend.Waiting, backend.Installed, backend.Failed, backend.Interrupted,
-		backend.Removed, backend.Unknown} {
+	for _, s := range []string{request.Running, request.Waiting, request.Installed, request.Failed, request.Interrupted,
+		request.Removed, request.Unknown} {
 		said, _ := status(e, s)
 		wide = max(wide, widget.Width(said))
 	}

@@ -62,14 +62,14 @@ func (p *Remove) Paste(text string, _ *frame.Env) tea.Cmd {
 func (p *Remove) Typing() bool { return p.filter.typing }
 
 // shown are the nodes that the filter lets through.
-func (p *Remove) shown() []backend.Node {
-	return slices.DeleteFunc(slices.Clone(p.c.Nodes), func(n backend.Node) bool {
+func (p *Remove) shown() []config.Node {
+	return slices.DeleteFunc(slices.Clone(p.c.Nodes), func(n config.Node) bool {
 		state := ""
 		if p.out[n.Name] {
 			state = "leaves"
 		}
-		return !p.filter.fits(map[string]string{"name": n.Name, "addr": n.Addr, "arch": n.Arch,
-			"role": strings.Join(n.Roles, " "), "state": state})
+		return !p.filter.fits(map[string]string{"name": n.Name, "addr": n.IP.String(), "arch": n.Arch,
+			"role": strings.Join(n.RoleNames(), " "), "state": state})
 	})
 }
 
@@ -84,7 +84,7 @@ func (p *Remove) toggle() tea.Cmd {
 // all marks those that are shown, or none of them when all are marked.
 func (p *Remove) all() tea.Cmd {
 	list := p.shown()
-	on := slices.ContainsFunc(list, func(n backend.Node) bool { return !p.out[n.Name] })
+	on := slices.ContainsFunc(list, func(n config.Node) bool { return !p.out[n.Name] })
 	for _, n := range list {
 		p.out[n.Name] = on
 	}
@@ -155,7 +155,7 @@ func (p *Remove) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 	from, to := p.list.sight(len(list), h-len(out)-3)
 	name, addr := 4, 7
 	for _, n := range p.c.Nodes {
-		name, addr = max(name, widget.Width(event.Clean(n.Name))), max(addr, len(n.Addr))
+		name, addr = max(name, widget.Width(event.Clean(n.Name))), max(addr, len(n.IP.String()))
 	}
 	for i := from; i < to; i++ {
 		n := list[i]
@@ -166,7 +166,7 @@ func (p *Remove) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 			l.Add(t.Dim, "[ ]")
 		}
 		l.Space(1).Add(t.Strong, widget.Fit(event.Clean(n.Name), min(name, w/3), t.Glyphs.Cut)).Space(2).Add(t.Text,
-			widget.Fit(event.Clean(n.Addr), addr, "")).Space(2).Add(t.Dim, roles(e, n))
+			widget.Fit(n.IP.String(), addr, "")).Space(2).Add(t.Dim, roles(e, n))
 		if p.out[n.Name] {
 			l.Space(2).Add(t.Bad, e.P.T("remove.leaves"))
 		}
@@ -185,9 +185,9 @@ func purgeLine(e *frame.Env, on bool, w int) string {
 	return "   " + style.Render(widget.Cut(mark+" "+e.P.T("remove.purge"), w-6, t.Glyphs.Cut))
 }
 
-func roles(e *frame.Env, n backend.Node) string {
+func roles(e *frame.Env, n config.Node) string {
 	var out []string
-	for _, r := range n.Roles {
+	for _, r := range n.RoleNames() {
 		if e.P.Has("ui.role." + r) {
 			r = e.P.T("ui.role." + r)
 		}
@@ -257,8 +257,9 @@ func (p *Add) parse(s string) ([]string, event.Msg) {
 		if err != nil {
 			return nil, event.M("add.no-address", "text", f)
 		}
-		a := ip.Unmap().String()
-		if i := slices.IndexFunc(p.c.Nodes, func(n backend.Node) bool { return n.Addr == a }); i >= 0 {
+		ip = ip.Unmap()
+		a := ip.String()
+		if i := slices.IndexFunc(p.c.Nodes, func(n config.Node) bool { return n.IP == ip }); i >= 0 {
 			return nil, event.M("add.there", "addr", a, "node", p.c.Nodes[i].Name)
 		}
 		if slices.Contains(out, a) {

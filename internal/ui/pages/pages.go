@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -43,18 +44,18 @@ func (d *Deps) installFrom(bundles []string) tea.Cmd {
 
 // opened is a run with what its board needs.
 type opened struct {
-	ref backend.Ref
+	ref request.Ref
 	o   backend.Board
 }
 
 // open opens a run.
-func (d *Deps) open(ctx context.Context, r backend.Ref, replay float64) (opened, error) {
+func (d *Deps) open(ctx context.Context, r request.Ref, replay float64) (opened, error) {
 	o, err := d.S.Open(ctx, r, replay)
 	return opened{r, o}, err
 }
 
 // Run is the board of a run, which goes on in place when the person has changed its deploy.yaml.
-func (d *Deps) Run(r backend.Ref, o backend.Board) frame.Page {
+func (d *Deps) Run(r request.Ref, o backend.Board) frame.Page {
 	page := runview.New(o)
 	start := backend.Resume(r.Cluster)
 	start.Soon = true
@@ -158,17 +159,17 @@ func status(e *frame.Env, s string) (string, widget.Ink) {
 	t := e.Theme
 	g, st := t.Glyphs.Unknown, t.Idle
 	switch s {
-	case backend.Running:
+	case request.Running:
 		g, st = t.Glyphs.Running, t.Busy
-	case backend.Waiting:
+	case request.Waiting:
 		g, st = t.Glyphs.Ignored, t.Bad
-	case backend.Installed:
+	case request.Installed:
 		g, st = t.Glyphs.OK, t.Good
-	case backend.Failed:
+	case request.Failed:
 		g, st = t.Glyphs.Failed, t.Bad
-	case backend.Interrupted:
+	case request.Interrupted:
 		g, st = t.Glyphs.Stopped, t.Warn
-	case backend.Removed:
+	case request.Removed:
 		g, st = t.Glyphs.Skipped, t.Idle
 	}
 	return g + " " + e.P.T("menu.status."+s), st
@@ -176,8 +177,8 @@ func status(e *frame.Env, s string) (string, widget.Ink) {
 
 // ended is how a run ended as a glyph and a word: a run that installed something and one that removed it both went
 // well.
-func ended(e *frame.Env, r backend.Run) (string, widget.Ink) {
-	if r.Status == backend.Installed || r.Status == backend.Removed {
+func ended(e *frame.Env, r request.Run) (string, widget.Ink) {
+	if r.Status == request.Installed || r.Status == request.Removed {
 		return e.Theme.Glyphs.OK + " " + e.P.T("menu.run.well"), e.Theme.Good
 	}
 	return status(e, r.Said())
@@ -224,9 +225,9 @@ func took(d time.Duration) string {
 }
 
 // last run of a cluster, zero if it has none.
-func last(c backend.Cluster) backend.Run {
+func last(c backend.Cluster) request.Run {
 	if len(c.Runs) == 0 {
-		return backend.Run{}
+		return request.Run{}
 	}
 	return c.Runs[0]
 }

@@ -38,18 +38,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func run(cluster, id, verb, status string, ago, took time.Duration) backend.Run {
-	return backend.Run{Ref: backend.Ref{Cluster: cluster, Run: id}, Verb: verb, Version: "v1.2.0", Status: status,
+func run(cluster, id, verb, status string, ago, took time.Duration) request.Run {
+	return request.Run{Ref: request.Ref{Cluster: cluster, Run: id}, Verb: verb, Version: "v1.2.0", Status: status,
 		At: now.Add(-ago), Took: took}
 }
 
-func nodes(n int) []backend.Node {
-	var out []backend.Node
+func nodes(n int) []config.Node {
+	var out []config.Node
 	for i := range n {
-		x := backend.Node{Name: fmt.Sprintf("node-%d", i+1), Addr: fmt.Sprintf("192.0.2.%d", i+11), Arch: "amd64",
-			Roles: []string{"worker"}}
+		x := config.Node{Name: fmt.Sprintf("node-%d", i+1), Arch: "amd64",
+			IP: netip.AddrFrom4([4]byte{192, 0, 2, byte(i + 11)}), Roles: []bundle.Role{bundle.Worker}}
 		if i < 3 {
-			x.Roles = []string{"control-plane", "etcd"}
+			x.Roles = []bundle.Role{bundle.ControlPlane, bundle.Etcd}
 		}
 		out = append(out, x)
 	}
@@ -58,21 +58,21 @@ func nodes(n int) []backend.Node {
 
 // clusters of a machine on which much has happened.
 func clusters() []backend.Cluster {
-	stopped := run("rack-7", "20261121T114000Z-deploy", "deploy", backend.Failed, 20*time.Minute, 4*time.Minute)
+	stopped := run("rack-7", "20261121T114000Z-deploy", "deploy", request.Failed, 20*time.Minute, 4*time.Minute)
 	stopped.Fault = event.NewFault(event.ClassFailed, "run.failed", nil, "count", "2")
 	return []backend.Cluster{
-		{Name: "lager-süd", Status: backend.Installed, Masters: 1, Workers: 2, Nodes: nodes(3),
-			File: "/var/lib/eggo/lager-süd/deploy.yaml", Runs: []backend.Run{
-				run("lager-süd", "20261119T081500Z-join", "join", backend.Installed, 52*time.Hour, 95*time.Second),
-				run("lager-süd", "20261118T081500Z-deploy", "deploy", backend.Installed, 76*time.Hour, 6*time.Minute),
+		{Name: "lager-süd", Status: request.Installed, Masters: 1, Workers: 2, Nodes: nodes(3),
+			File: "/var/lib/eggo/lager-süd/deploy.yaml", Runs: []request.Run{
+				run("lager-süd", "20261119T081500Z-join", "join", request.Installed, 52*time.Hour, 95*time.Second),
+				run("lager-süd", "20261118T081500Z-deploy", "deploy", request.Installed, 76*time.Hour, 6*time.Minute),
 			}},
-		{Name: "old", Status: backend.Removed, Runs: []backend.Run{run("old", "20261001T081500Z-cleanup", "cleanup",
-			backend.Removed, 51*24*time.Hour, 20*time.Second)}},
-		{Name: "rack-7", Status: backend.Failed, Masters: 3, Workers: 5, Nodes: nodes(8),
-			File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []backend.Run{stopped}},
-		{Name: "机房三", Status: backend.Interrupted, Masters: 3, Workers: 97, Nodes: nodes(100),
-			File: "/var/lib/eggo/机房三/deploy.yaml", Runs: []backend.Run{
-				run("机房三", "20261121T090000Z-join", "join", backend.Interrupted, 3*time.Hour, 12*time.Minute),
+		{Name: "old", Status: request.Removed, Runs: []request.Run{run("old", "20261001T081500Z-cleanup", "cleanup",
+			request.Removed, 51*24*time.Hour, 20*time.Second)}},
+		{Name: "rack-7", Status: request.Failed, Masters: 3, Workers: 5, Nodes: nodes(8),
+			File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []request.Run{stopped}},
+		{Name: "机房三", Status: request.Interrupted, Masters: 3, Workers: 97, Nodes: nodes(100),
+			File: "/var/lib/eggo/机房三/deploy.yaml", Runs: []request.Run{
+				run("机房三", "20261121T090000Z-join", "join", request.Interrupted, 3*time.Hour, 12*time.Minute),
 			}},
 	}
 }
@@ -80,18 +80,18 @@ func clusters() []backend.Cluster {
 // waitingClusters are those of clusters, with one more whose run waits for two decisions, and one whose run just goes
 // on.
 func waitingClusters() []backend.Cluster {
-	r := run("halle-2", "20261121T115200Z-deploy", "deploy", backend.Running, 8*time.Minute, 0)
+	r := run("halle-2", "20261121T115200Z-deploy", "deploy", request.Running, 8*time.Minute, 0)
 	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1").On("h1")
 	f.Cause = `etcd: discovery failed: error parsing CompactionRetention: time: unknown unit "d" in duration "1d"`
-	r.Waits = []backend.Wait{
+	r.Waits = []request.Wait{
 		{Node: "h1", Title: event.M("step.etcd.start"), Since: now.Add(-5 * time.Minute), Fault: f},
 		{Node: "h2", Title: event.M("step.infrastructure.packages"), Since: now.Add(-time.Minute),
 			Fault: event.NewFault(event.ClassFailed, "ssh.lost", errors.New("broken pipe")).On("h2")}}
-	goes := run("anna", "20261121T115900Z-deploy", "deploy", backend.Running, time.Minute, 0)
-	return append(clusters(), backend.Cluster{Name: "anna", Status: backend.Running, Masters: 1, Workers: 1,
-		Nodes: nodes(2), Runs: []backend.Run{goes}},
-		backend.Cluster{Name: "halle-2", Status: backend.Running, Masters: 1, Workers: 2, Nodes: nodes(3),
-			Runs: []backend.Run{r}})
+	goes := run("anna", "20261121T115900Z-deploy", "deploy", request.Running, time.Minute, 0)
+	return append(clusters(), backend.Cluster{Name: "anna", Status: request.Running, Masters: 1, Workers: 1,
+		Nodes: nodes(2), Runs: []request.Run{goes}},
+		backend.Cluster{Name: "halle-2", Status: request.Running, Masters: 1, Workers: 2, Nodes: nodes(3),
+			Runs: []request.Run{r}})
 }
 
 // world is a machine for tests.
@@ -121,7 +121,7 @@ func (w *world) deps() *Deps {
 	list := []event.Record{{Seq: 1, Time: now, Event: event.RunStarted{Cluster: "rack-7", Verb: "deploy"}}}
 	return &Deps{Version: "v1.2.0", Install: func() frame.Page { return NewRuns(w.deps(), "") }, S: &uitest.Host{
 		OnClusters: func(context.Context) ([]backend.Cluster, error) { return w.clusters, nil },
-		OnOpen: func(context.Context, backend.Ref, float64) (backend.Board, error) {
+		OnOpen: func(context.Context, request.Ref, float64) (backend.Board, error) {
 			l := records(list)
 			return backend.Board{Feed: &backend.Live{From: &l, Over: true}}, nil
 		},
@@ -129,25 +129,25 @@ func (w *world) deps() *Deps {
 			l := records(list)
 			return backend.NewStory(&l, 1, func() time.Time { return now }), nil
 		},
-		OnLaunch: func(ctx context.Context, s backend.Start, to ask.Asker) (backend.Ref, error) {
+		OnLaunch: func(ctx context.Context, s backend.Start, to ask.Asker) (request.Ref, error) {
 			ask.Tell(ctx, to, ask.Progress{What: event.M("launch.greet", "done", "1", "total", "3")})
 			if w.fail != nil {
-				return backend.Ref{}, w.fail
+				return request.Ref{}, w.fail
 			}
 			if w.keys {
 				pw, err := ask.ForSecret(ctx, to, ask.Secret{What: event.M("ask.password", "user", "ops")})
 				if err != nil {
-					return backend.Ref{}, err
+					return request.Ref{}, err
 				}
 				var keys []ask.HostKey
 				for i, x := range nodes(max(2, w.nodes)) {
-					keys = append(keys, ask.HostKey{Node: x.Name, Addr: x.Addr + ":22", Type: "ssh-ed25519",
+					keys = append(keys, ask.HostKey{Node: x.Name, Addr: x.IP.String() + ":22", Type: "ssh-ed25519",
 						Fingerprint: fmt.Sprintf("SHA256:%c%cBvT3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7uZk", 'a'+i%26,
 							'1'+i/26)})
 				}
 				trusted, err := ask.Trusts(ctx, to, ask.HostKeys{Keys: keys})
 				if err != nil || !trusted || pw != "secret" {
-					return backend.Ref{}, errors.Join(event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user",
+					return request.Ref{}, errors.Join(event.NewFault(event.ClassAuth, "ssh.no-credentials", nil, "user",
 						pw), err)
 				}
 			}
@@ -155,12 +155,12 @@ func (w *world) deps() *Deps {
 				who := ask.Signer{Bundle: "eggo-amd64.tar.gz", Name: "eggo", Arch: "amd64", Type: "ssh-ed25519",
 					Fingerprint: "SHA256:s1Gner3mzyG6e9iO5jzT0xq2mSxX6b0dE1n3wQ4pY7"}
 				if yes, err := ask.Trusts(ctx, to, who); err != nil || !yes {
-					return backend.Ref{}, errors.Join(event.NewFault(event.ClassBundle, "trust.refused", nil, "file",
+					return request.Ref{}, errors.Join(event.NewFault(event.ClassBundle, "trust.refused", nil, "file",
 						who.Bundle, "key", who.Fingerprint), err)
 				}
 			}
 			w.launched = append(w.launched, s)
-			return backend.Ref{Cluster: s.Request.Base().Source.Cluster, Run: "x"}, nil
+			return request.Ref{Cluster: s.Request.Base().Source.Cluster, Run: "x"}, nil
 		},
 		OnRead: func(_ context.Context, q backend.Query, _ ask.Asker) (backend.Answer, error) {
 			w.asked = append(w.asked, q)
@@ -175,14 +175,13 @@ func (w *world) deps() *Deps {
 				{Name: "旧的", Dir: true}}, nil
 		},
 		OnCheck: func(_ context.Context, file string) (backend.Checked, error) {
-			c := backend.Checked{Cluster: backend.Cluster{Name: "rack-7", Status: backend.Unknown, Masters: 3,
+			c := backend.Checked{Cluster: backend.Cluster{Name: "rack-7", Status: request.Unknown, Masters: 3,
 				Workers: n - 3, Nodes: nodes(n), File: file},
 				Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"),
 					event.M("file.fact.bundle", "path", "/srv/eggo/eggo-1.34-amd64.tar.gz")}}
 			if strings.Contains(file, "bad") {
-				c.Errors = 1
-				c.Problems = []backend.Problem{{Line: 12, Col: 7, Key: "masters[0].ip", Error: true,
-					Fault: event.NewFault(event.ClassUsage, "config.unreadable", errors.New("no"), "file", file)}}
+				c.Problems = config.Problems{{Line: 12, Col: 7, Key: "masters[0].ip", Severity: event.Error,
+					Code: "config.unreadable", Args: map[string]string{"file": file, "cause": "no"}}}
 			}
 			return c, nil
 		},
@@ -205,9 +204,9 @@ func (w *world) deps() *Deps {
 }
 
 // ours is what there is of ours on nodes.
-func ours(p *i18n.Printer, nodes []backend.Node) (out document.Document) {
+func ours(p *i18n.Printer, nodes []config.Node) (out document.Document) {
 	for _, x := range nodes {
-		s := document.Section{Depth: 1, Title: x.Name + "  " + x.Addr + "  " + strings.Join(x.Roles, ", ")}
+		s := document.Section{Depth: 1, Title: x.Name + "  " + x.IP.String() + "  " + strings.Join(x.RoleNames(), ", ")}
 		for _, row := range [][2]string{
 			{"units", "etcd.service, kube-apiserver.service, kube-controller-manager.service, " +
 				"kube-scheduler.service"},
@@ -223,12 +222,12 @@ func ours(p *i18n.Printer, nodes []backend.Node) (out document.Document) {
 }
 
 // well is a cluster whose nodes are ready.
-func well(p *i18n.Printer, nodes []backend.Node) document.Document {
+func well(p *i18n.Printer, nodes []config.Node) document.Document {
 	s := document.Section{Head: []string{p.T("col.node"), p.T("col.address"), p.T("col.roles"), p.T("col.status"),
 		p.T("col.version"), p.T("col.components"), p.T("col.certificates")}}
 	for _, x := range nodes {
-		s.Rows = append(s.Rows, []document.Cell{{Text: x.Name, Emphasis: document.Name}, {Text: x.Addr},
-			{Text: strings.Join(x.Roles, ",")}, {Text: "Ready", Emphasis: document.Good}, {Text: "v1.34.2"},
+		s.Rows = append(s.Rows, []document.Cell{{Text: x.Name, Emphasis: document.Name}, {Text: x.IP.String()},
+			{Text: strings.Join(x.RoleNames(), ",")}, {Text: "Ready", Emphasis: document.Good}, {Text: "v1.34.2"},
 			{Text: p.T("status.run", "count", "7")}, {Text: "2027-11-21"}})
 	}
 	end := document.Cell{Text: p.T("status.all-well", "cluster", "rack-7"), Emphasis: document.Good}
@@ -279,7 +278,7 @@ func TestGoldens(t *testing.T) {
 		}
 	}
 	for _, n := range []int{3, 30, 100} {
-		c := backend.Cluster{Name: "rack-7", Status: backend.Installed, Masters: min(3, n), Workers: n - min(3, n),
+		c := backend.Cluster{Name: "rack-7", Status: request.Installed, Masters: min(3, n), Workers: n - min(3, n),
 			Nodes: nodes(n), File: "/var/lib/eggo/rack-7/deploy.yaml"}
 		w := &world{clusters: []backend.Cluster{c}, nodes: n}
 		for name, page := range map[string]func() frame.Page{
@@ -329,7 +328,7 @@ var errEnd = io.EOF
 func TestTheLikeliestFirst(t *testing.T) {
 	all := clusters()
 	busy := all[2]
-	busy.Status = backend.Running
+	busy.Status = request.Running
 	for _, c := range []struct {
 		have []backend.Cluster
 		want string
@@ -420,9 +419,9 @@ func TestTheSignerOfABundle(t *testing.T) {
 // A run that ended before anything was touched left no deploy.yaml of the cluster: that of the run is shown again, and
 // installed.
 func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
-	r := run("rack-9", "20261121T114000Z-deploy", "deploy", backend.Failed, time.Minute, time.Second)
-	w := &world{clusters: []backend.Cluster{{Name: "rack-9", Status: backend.Failed, Tried: "/root/.eggo/deploy.yaml",
-		Runs: []backend.Run{r}}}}
+	r := run("rack-9", "20261121T114000Z-deploy", "deploy", request.Failed, time.Minute, time.Second)
+	w := &world{clusters: []backend.Cluster{{Name: "rack-9", Status: request.Failed, Tried: "/root/.eggo/deploy.yaml",
+		Runs: []request.Run{r}}}}
 	a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
 	uitest.Has(t, a, "▌  3  Resume", "Opens /root/.eggo/deploy.yaml again")
 	uitest.Keys(t, a, "enter")
@@ -438,8 +437,8 @@ func TestWhatTakesAwayIsGoneOnWith(t *testing.T) {
 	for verb, want := range map[string]string{"cleanup": "also delete the runtime's images",
 		"delete": "Select nodes to remove from rack-7"} {
 		c := clusters()[2]
-		c.Status = backend.Interrupted
-		c.Runs = []backend.Run{run("rack-7", "20261121T114000Z-"+verb, verb, backend.Interrupted, time.Minute,
+		c.Status = request.Interrupted
+		c.Runs = []request.Run{run("rack-7", "20261121T114000Z-"+verb, verb, request.Interrupted, time.Minute,
 			time.Second)}
 		w := &world{clusters: []backend.Cluster{c}}
 		a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)

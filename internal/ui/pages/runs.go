@@ -10,6 +10,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -116,7 +117,7 @@ type Runs struct {
 	task
 	d      *Deps
 	only   string // cluster; "" is all
-	all    []backend.Run
+	all    []request.Run
 	loaded bool
 	list   list
 	filter filter
@@ -149,7 +150,7 @@ func (p *Runs) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 				p.all = append(p.all, c.Runs...)
 			}
 		}
-		slices.SortStableFunc(p.all, func(a, b backend.Run) int { return strings.Compare(b.Run, a.Run) })
+		slices.SortStableFunc(p.all, func(a, b request.Run) int { return strings.Compare(b.Run, a.Run) })
 	}
 	return c
 }
@@ -163,8 +164,8 @@ func (p *Runs) Paste(text string, _ *frame.Env) tea.Cmd {
 	return nil
 }
 
-func (p *Runs) shown(e *frame.Env) []backend.Run {
-	var out []backend.Run
+func (p *Runs) shown(e *frame.Env) []request.Run {
+	var out []request.Run
 	for _, r := range p.all {
 		word, _ := ended(e, r)
 		if p.filter.fits(map[string]string{"cluster": r.Cluster, "run": r.Run, "verb": r.Verb + " " + verb(e, r.Verb),
@@ -175,10 +176,10 @@ func (p *Runs) shown(e *frame.Env) []backend.Run {
 	return out
 }
 
-func (p *Runs) chosen(e *frame.Env) (backend.Run, bool) {
+func (p *Runs) chosen(e *frame.Env) (request.Run, bool) {
 	list := p.shown(e)
 	if p.list.at < 0 || p.list.at >= len(list) {
-		return backend.Run{}, false
+		return request.Run{}, false
 	}
 	return list[p.list.at], true
 }
@@ -188,7 +189,7 @@ func (p *Runs) open(e *frame.Env, replay float64) tea.Cmd {
 	if !ok {
 		return nil
 	}
-	if r.Status == backend.Running {
+	if r.Status == request.Running {
 		replay = 0
 	}
 	return push(NewOpening(p.d, r.Ref, replay))
@@ -289,7 +290,7 @@ func (p *Runs) Render(e *frame.Env, w, h int) ([]string, *tea.Cursor) {
 }
 
 // columns are the widths of when, cluster, what, status, took.
-func (p *Runs) columns(e *frame.Env, runs []backend.Run, w int) [5]int {
+func (p *Runs) columns(e *frame.Env, runs []request.Run, w int) [5]int {
 	c := [5]int{16, widget.Width(e.P.T("col.cluster")), widget.Width(e.P.T("col.what")),
 		widget.Width(e.P.T("col.status")), max(7, widget.Width(e.P.T("col.took")))}
 	for _, r := range runs {
@@ -308,7 +309,7 @@ func (p *Runs) line(c [5]int, cells []string) string {
 		"") + "  " + widget.Fit(cells[3], c[3], "") + "  " + widget.FitRight(cells[4], c[4], "")
 }
 
-func when(r backend.Run) string {
+func when(r request.Run) string {
 	if r.At.IsZero() {
 		return "-"
 	}

@@ -47,9 +47,9 @@ func way(_ context.Context, _ string, bundles []string) (backend.Way, error) {
 }
 
 func underWay() backend.Cluster {
-	c := backend.Cluster{Name: "rack-7", Status: backend.Failed, Masters: 3, Workers: 5, Nodes: nodes(8),
-		File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []backend.Run{run("rack-7", "20261121T114000Z-upgrade",
-			"upgrade", backend.Interrupted, 20*time.Minute, 4*time.Minute)}}
+	c := backend.Cluster{Name: "rack-7", Status: request.Failed, Masters: 3, Workers: 5, Nodes: nodes(8),
+		File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []request.Run{run("rack-7", "20261121T114000Z-upgrade",
+			"upgrade", request.Interrupted, 20*time.Minute, 4*time.Minute)}}
 	c.Upgrading = backend.Upgrading{From: "v1.34.2", To: []string{"v1.35.4", "v1.36.0"},
 		Snapshot: "/var/lib/eggo/rack-7/snapshots/before-v1.35.4.db"}
 	return c
@@ -184,7 +184,7 @@ func TestAnUpgradeUnderWay(t *testing.T) {
 
 func TestUpgradeGoldens(t *testing.T) {
 	c := clusters()[2]
-	c.Status = backend.Installed
+	c.Status = request.Installed
 	d := (&world{clusters: []backend.Cluster{c}}).deps()
 	begun := (&world{clusters: []backend.Cluster{underWay()}}).deps()
 	w, _ := way(t.Context(), "", make([]string, 3))

@@ -10,6 +10,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -22,10 +23,10 @@ type Services interface {
 	Clusters(ctx context.Context) ([]Cluster, error)
 	// Open returns the board of a run: live while it goes on, else as it ended. A replay above 0 plays it again at that
 	// speed.
-	Open(ctx context.Context, r Ref, replay float64) (Board, error)
+	Open(ctx context.Context, r request.Ref, replay float64) (Board, error)
 	// Launch begins a run in a process of its own, which continues when this one ends. It asks beforehand what the run
 	// would have to ask, and returns when the event log of the run exists.
-	Launch(ctx context.Context, s Start, to ask.Asker) (Ref, error)
+	Launch(ctx context.Context, s Start, to ask.Asker) (request.Ref, error)
 	// Read inspects and changes nothing. An unhealthy cluster is no error, but an answer. An answer beside an error
 	// holds what was found nevertheless.
 	Read(ctx context.Context, q Query, to ask.Asker) (Answer, error)
@@ -58,16 +59,7 @@ type Entry struct {
 type Checked struct {
 	Cluster  Cluster
 	Facts    []event.Msg // its bundle, its version, its network
-	Problems []Problem
-	Errors   int // of the problems
-}
-
-// Problem of a deploy.yaml.
-type Problem struct {
-	Line, Col int
-	Key       string
-	Error     bool
-	Fault     *event.Fault
+	Problems config.Problems
 }
 
 // Bundle is what is told of one.
@@ -90,48 +82,25 @@ type Member struct {
 	Size          int64
 }
 
-// Status of a cluster, from its last run.
-const (
-	Running     = request.Running
-	Waiting     = request.Waiting
-	Installed   = request.Installed
-	Failed      = request.Failed
-	Interrupted = request.Interrupted
-	Removed     = request.Removed
-	Unknown     = request.Unknown
-)
-
 // Cluster that the machine knows of.
 type Cluster struct {
 	Name    string
 	Status  string
 	Masters int
 	Workers int
-	Nodes   []Node
-	File    string // its own deploy.yaml; "" if it has none
+	Nodes   []config.Node // of its deploy.yaml
+	File    string        // its own deploy.yaml; "" if it has none
 	// the deploy.yaml of its last run, if it has none of its own: the run ended before anything was touched
 	Tried string
-	Runs  []Run // newest first
+	Runs  []request.Run // newest first
 	// Upgrading is the upgrade under way, if there is one.
 	Upgrading Upgrading
 }
 
-// Node of a cluster as its deploy.yaml says.
-type Node struct {
-	Name, Addr, Arch string
-	Roles            []string
-}
-
-// What operations tell of runs, as it is.
-type (
-	Ref  = request.Ref
-	Run  = request.Run
-	Wait = request.Wait
-)
-
 // Broken says whether the newest run did not end well and can be gone on with.
 func (c Cluster) Broken() bool {
-	if c.Status != Interrupted && c.Status != Failed || c.File == "" && c.Tried == "" || len(c.Runs) == 0 {
+	stopped := c.Status == request.Interrupted || c.Status == request.Failed
+	if !stopped || c.File == "" && c.Tried == "" || len(c.Runs) == 0 {
 		return false
 	}
 	v := c.Runs[0].Verb
@@ -146,8 +115,8 @@ func (c Cluster) Leaves() bool {
 
 // Said is the status as a person is told it.
 func (c Cluster) Said() string {
-	if c.Status == Running && len(c.Runs) > 0 && c.Runs[0].Said() == Waiting {
-		return Waiting
+	if c.Status == request.Running && len(c.Runs) > 0 && c.Runs[0].Said() == request.Waiting {
+		return request.Waiting
 	}
 	return c.Status
 }

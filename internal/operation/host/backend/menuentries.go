@@ -3,6 +3,8 @@ package backend
 import (
 	"slices"
 	"strconv"
+
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
 // MenuEntry is something that a person can have done from here: an entry of the menu, on the screen and line by line.
@@ -39,13 +41,15 @@ func MenuEntries(clusters []Cluster) []MenuEntry {
 	with := func(fits func(Cluster) bool) []Cluster {
 		return slices.DeleteFunc(slices.Clone(clusters), func(c Cluster) bool { return !fits(c) })
 	}
-	waiting := func(c Cluster) bool { return c.Said() == Waiting }
+	waiting := func(c Cluster) bool { return c.Said() == request.Waiting }
 	asks := with(waiting)
-	running := append(asks, with(func(c Cluster) bool { return c.Status == Running && !waiting(c) })...)
+	running := append(asks, with(func(c Cluster) bool { return c.Status == request.Running && !waiting(c) })...)
 	stopped := with(func(c Cluster) bool { // an upgrade is continued first
 		return c.Broken() && (!c.Upgrading.Under() || c.Runs[0].Verb == "cleanup")
 	})
-	still := with(func(c Cluster) bool { return c.File != "" && c.Status != Running && c.Status != Removed })
+	still := with(func(c Cluster) bool {
+		return c.File != "" && c.Status != request.Running && c.Status != request.Removed
+	})
 	begun := slices.DeleteFunc(slices.Clone(still), func(c Cluster) bool { return !c.Upgrading.Under() })
 	idle := slices.DeleteFunc(slices.Clone(still), func(c Cluster) bool { return c.Upgrading.Under() })
 	back := slices.DeleteFunc(slices.Clone(begun), func(c Cluster) bool { return c.Upgrading.Committed })
@@ -59,7 +63,7 @@ func MenuEntries(clusters []Cluster) []MenuEntry {
 		busy = "menu.why.upgrading"
 	}
 	if slices.ContainsFunc(clusters, func(c Cluster) bool {
-		return c.File == "" && c.Tried == "" && c.Status == Failed
+		return c.File == "" && c.Tried == "" && c.Status == request.Failed
 	}) {
 		none = "menu.why.not-begun"
 	}

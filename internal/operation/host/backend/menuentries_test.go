@@ -1,16 +1,22 @@
 package backend
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/operation/request"
+)
 
 // The order of the menu changes with what is likeliest; what a key means does not.
 func TestKeysOfTheMenuKeepTheirMeaning(t *testing.T) {
 	keys := map[string]string{}
 	for name, clusters := range map[string][]Cluster{
-		"none":      nil,
-		"idle":      {{Name: "a", File: "a.yaml", Status: Installed}},
-		"running":   {{Name: "a", File: "a.yaml", Status: Running, Runs: []Run{{}}}},
-		"stopped":   {{Name: "a", File: "a.yaml", Status: Interrupted, Runs: []Run{{Status: Interrupted}}}},
-		"upgrading": {{Name: "a", File: "a.yaml", Status: Failed, Upgrading: Upgrading{To: []string{"v1.35.4"}}}},
+		"none":    nil,
+		"idle":    {{Name: "a", File: "a.yaml", Status: request.Installed}},
+		"running": {{Name: "a", File: "a.yaml", Status: request.Running, Runs: []request.Run{{}}}},
+		"stopped": {{Name: "a", File: "a.yaml", Status: request.Interrupted,
+			Runs: []request.Run{{Status: request.Interrupted}}}},
+		"upgrading": {{Name: "a", File: "a.yaml", Status: request.Failed,
+			Upgrading: Upgrading{To: []string{"v1.35.4"}}}},
 	} {
 		seen := map[string]string{}
 		for _, o := range MenuEntries(clusters) {
@@ -31,7 +37,7 @@ func TestKeysOfTheMenuKeepTheirMeaning(t *testing.T) {
 
 // While an upgrade is unfinished it comes first, and nothing else changes the cluster but a cleanup.
 func TestAnUnfinishedUpgradeComesFirst(t *testing.T) {
-	c := Cluster{Name: "a", File: "a.yaml", Status: Interrupted, Runs: []Run{{Verb: "deploy"}},
+	c := Cluster{Name: "a", File: "a.yaml", Status: request.Interrupted, Runs: []request.Run{{Verb: "deploy"}},
 		Upgrading: Upgrading{From: "v1.34.2", To: []string{"v1.35.4"}}}
 	why := map[string]string{}
 	list := MenuEntries([]Cluster{c})
@@ -53,13 +59,13 @@ func TestAnUnfinishedUpgradeComesFirst(t *testing.T) {
 	if o := MenuEntries([]Cluster{c})[1]; o.ID != "upgrade-back" || o.Why != "menu.why.committed" {
 		t.Errorf("%+v", o)
 	}
-	other := Cluster{Name: "b", File: "b.yaml", Status: Installed}
+	other := Cluster{Name: "b", File: "b.yaml", Status: request.Installed}
 	for _, o := range MenuEntries([]Cluster{c, other}) {
 		if o.ID == "add" && (len(o.Of) != 1 || o.Of[0].Name != "b") {
 			t.Errorf("%+v", o)
 		}
 	}
-	c.Status = Running
+	c.Status = request.Running
 	if o := MenuEntries([]Cluster{c})[0]; o.ID != "watch" {
 		t.Errorf("%+v", o)
 	}
