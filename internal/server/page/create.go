@@ -4,6 +4,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
@@ -51,6 +52,7 @@ type form struct {
 	Login             []field
 	Networks, Runtime []field
 	Extra             []field
+	Advice            map[string][]guide.Topic // by step
 	Domain            string
 	Shared            bool
 	stock
@@ -79,7 +81,7 @@ func (p *Page) creation() wizard {
 }
 
 func (p *Page) create(v *visit, s sheet, status int) error {
-	f := form{sheet: s, Shared: p.Rules.Shared}
+	f := form{sheet: s, Shared: p.Rules.Shared, Advice: map[string][]guide.Topic{}}
 	if domain, known := config.SettingOf("dns-domain"); known {
 		f.Domain = domain.Default
 	}
@@ -96,10 +98,17 @@ func (p *Page) create(v *visit, s sheet, status int) error {
 			seen[x.Key] = true
 		}
 	}
-	g := guide.New()
+	settings := map[string]string{}
+	for name := range s.values {
+		if key, is := strings.CutPrefix(name, "s:"); is {
+			settings[key] = s.values.Get(name)
+		}
+	}
+	g := sessionOf(settings)
 	for step, to := range map[guide.Step]*[]field{guide.LoginStep: &f.Login,
 		guide.NetworksStep: &f.Networks, guide.RuntimeStep: &f.Runtime} {
 		add(to, g.Fields(step))
+		f.Advice[string(step)] = g.Advice(v.p, step)
 	}
 	add(&f.Extra, g.All())
 	var err error
@@ -108,6 +117,15 @@ func (p *Page) create(v *visit, s sheet, status int) error {
 	}
 	p.render(v, status, "create", v.p.T("page.new"), f)
 	return nil
+}
+
+// sessionOf returns a session of the wizard whose draft has settings.
+func sessionOf(settings map[string]string) *guide.Session {
+	g := guide.New()
+	for key, value := range settings {
+		g.Draft.Set(key, value)
+	}
+	return g
 }
 
 // wrong is something that is wrong with the form, at a field.
@@ -177,11 +195,7 @@ func (p *Page) draft(v *visit) (checkedForm, error) {
 		}
 	}
 	out.Wrong = append(out.Wrong, v.unread(t)...)
-	g := guide.New()
-	for key, value := range t.Settings {
-		g.Draft.Set(key, value)
-	}
-	for _, x := range g.All() {
+	for _, x := range sessionOf(t.Settings).All() {
 		if !x.Applies() {
 			out.Hide = append(out.Hide, "s:"+x.Key)
 		}
