@@ -81,7 +81,7 @@ func (s *Session) FoundBundle(x draft.Bundle) (chosen bool) {
 		}
 	}
 	if chosen {
-		s.History.Changed(s.Draft)
+		s.Snapshot()
 	}
 	return chosen
 }

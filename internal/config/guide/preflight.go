@@ -83,42 +83,6 @@ func CauseWords(p *i18n.Printer, place string, f *event.Fault) (text, next strin
 	return event.Clean(text), event.Clean(next)
 }
 
-// Fix is what the wizard can do about findings: change the draft, or go to the step where they are fixed.
-type Fix struct {
-	Word  string // the key of its label; "" if there is nothing
-	To    Step
-	apply bool
-	of    []event.Finding
-}
-
-// Changes reports whether the fix changes the draft.
-func (f Fix) Changes() bool { return f.apply }
-
-// FixOf returns what can be done about findings of one cause.
-func (s *Session) FixOf(list []event.Finding) Fix {
-	word, change, to := draft.Fix(&s.Draft, s.Members, list[0])
-	return Fix{word, Step(to), change != nil, list}
-}
-
-// Apply changes the draft for all findings of a fix, as one change.
-func (s *Session) Apply(f Fix) {
-	s.Change(func() {
-		for _, x := range f.of {
-			if _, change, _ := draft.Fix(&s.Draft, s.Members, x); change != nil {
-				change()
-			}
-		}
-	})
-}
-
-// Label returns what a fix does, with the number of nodes that it does it to.
-func (f Fix) Label(p *i18n.Printer) string {
-	if n := len(report.Cause{Findings: f.of}.Hosts()); f.apply && n > 1 {
-		return p.T("wizard.cause.fix", "do", p.T(f.Word), "count", itoa(n))
-	}
-	return p.T(f.Word)
-}
-
 // Removable returns those of the nodes of findings that can be removed from the draft: not all, and no members of a
 // running cluster.
 func (s *Session) Removable(hosts []string) []string {

@@ -68,9 +68,9 @@ func (s *Session) Probed(l draft.Probe) bool {
 		m := &s.Draft.Machines[i]
 		if l.Stage == draft.Seen && draft.MachineKey(*m) == draft.MachineKey(l.Machine) && m.Arch == "" &&
 			l.Arch == "arm64" {
-			s.History.Changed(s.Draft)
+			s.Snapshot()
 			m.Arch = l.Arch
-			s.History.Keep(s.Draft)
+			s.history.keep(s.Draft)
 		}
 	}
 	return true

@@ -17,12 +17,11 @@ import (
 
 // Session is one walk through the wizard: the draft that is edited and what is known about it.
 type Session struct {
-	Draft   config.Draft
-	File    string // path of deploy.yaml, if the user entered one
-	History draft.History
-	Steps   []Step // in order
-	At      int    // the step that the user is at
-	Been    map[Step]bool
+	Draft config.Draft
+	File  string // path of deploy.yaml, if the user entered one
+	Steps []Step // in order
+	At    int    // the step that the user is at
+	Been  map[Step]bool
 
 	// Usual returns the path of deploy.yaml for a cluster if the user enters none; nil: deploy.yaml.
 	Usual func(cluster string) string
@@ -45,6 +44,8 @@ type Session struct {
 	keyFile  string // file of the private key that was checked last
 	keyFault *event.Fault
 
+	history history
+
 	textOf config.Draft // whose text is what Fingerprint returns
 	text   string
 }
@@ -52,14 +53,14 @@ type Session struct {
 // New returns a session with an empty draft.
 func New() *Session {
 	s := &Session{Draft: config.Draft{}.Clone(), Steps: AllSteps(), Been: map[Step]bool{}}
-	s.History.Keep(s.Draft)
+	s.history.keep(s.Draft)
 	return s
 }
 
 // Open replaces the draft, for example by one that was read from a file.
 func (s *Session) Open(d config.Draft, file string) {
 	s.Draft, s.File = d.Clone(), file
-	s.History.Keep(s.Draft)
+	s.history.keep(s.Draft)
 }
 
 // Join makes the session one that adds machines to the running cluster that the draft describes. It asks for the
@@ -113,18 +114,21 @@ func (s *Session) Fingerprint() string {
 	return s.text
 }
 
+// Snapshot makes what changed since the last one a step of undo.
+func (s *Session) Snapshot() { s.history.changed(s.Draft) }
+
 // Change changes the draft as one step of undo.
 func (s *Session) Change(do func()) {
-	s.History.Changed(s.Draft)
+	s.Snapshot()
 	do()
-	s.History.Changed(s.Draft)
+	s.Snapshot()
 }
 
 // Undo takes the last change back and returns what it changed; false: there is none.
 func (s *Session) Undo(p *i18n.Printer) (what string, ok bool) {
 	was := s.Draft.Clone()
-	if s.Draft, ok = s.History.Undo(was); ok {
-		what = draft.Difference(p, s.Draft, was)
+	if s.Draft, ok = s.history.undo(was); ok {
+		what = difference(p, s.Draft, was)
 	}
 	return what, ok
 }
@@ -132,8 +136,8 @@ func (s *Session) Undo(p *i18n.Printer) (what string, ok bool) {
 // Redo makes the change that was undone last again and returns what it changes; false: there is none.
 func (s *Session) Redo(p *i18n.Printer) (what string, ok bool) {
 	was := s.Draft.Clone()
-	if s.Draft, ok = s.History.Redo(was); ok {
-		what = draft.Difference(p, was, s.Draft)
+	if s.Draft, ok = s.history.redo(was); ok {
+		what = difference(p, was, s.Draft)
 	}
 	return what, ok
 }
@@ -198,7 +202,7 @@ func (s *Session) Resume(kept draft.Saved) bool {
 	} else {
 		s.Draft, s.File = kept.Draft.Clone(), kept.File
 	}
-	s.History.Changed(s.Draft)
+	s.Snapshot()
 	to := s.Index(Step(kept.Step))
 	for _, t := range s.Steps[:to+1] {
 		s.Been[t] = true

@@ -2,10 +2,10 @@ package guide
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
-	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -71,7 +71,18 @@ func (s *Session) StepOf(x config.Problem) Step {
 	if x.Code == "config.bundle-missing" {
 		return BundleStep
 	}
-	return Step(draft.StepOf(x.Key))
+	// keys of what the step of the machines edits
+	for _, list := range []string{"machines", "masters", "nodes", "workers", "etcds", "loadbalance"} {
+		if strings.HasPrefix(x.Key, list) {
+			return MachinesStep
+		}
+	}
+	for _, y := range config.Settings() {
+		if y.Wizard.Step != "" && (Under(x.Key, y.Key) || Under(y.Key, x.Key)) {
+			return Step(y.Wizard.Step)
+		}
+	}
+	return ExtraStep
 }
 
 // ProblemsOf returns the errors and warnings that are fixed in a step.

@@ -58,7 +58,7 @@ func (p *Page) validate() tea.Cmd {
 }
 
 // snapshot keeps the draft for undo, if it is another than the last.
-func (p *Page) snapshot() { p.g.History.Changed(p.g.Draft) }
+func (p *Page) snapshot() { p.g.Snapshot() }
 
 // shrink makes a step of undo of what stands in a field when it begins to be taken away.
 func (p *Page) shrink(was, now string) {

@@ -589,7 +589,9 @@ func driveWizard(t *testing.T, seed uint64, w, h uint16, text string, keys []str
 			if !before.Equal(p.g.Draft) { // nothing that was typed is gone for good
 				now := p.g.Draft.Clone()
 				p.snapshot()
-				if p.g.History.Empty() {
+				back, forth, words := *p.g, *p.g, i18n.NewPrinter(i18n.English)
+				_, undo := back.Undo(words)
+				if _, redo := forth.Redo(words); !undo && !redo {
 					t.Fatalf("seed %d: no way back by %s from %v to %v", seed, key, before, now)
 				}
 			}

@@ -1,4 +1,4 @@
-package draft
+package guide
 
 import (
 	"testing"
@@ -13,28 +13,28 @@ func TestHistory(t *testing.T) {
 		d.Set("cluster-id", name)
 		return d
 	}
-	var h History
-	h.Keep(named("a"))
-	if _, ok := h.Undo(named("a")); ok || !h.Empty() {
+	var h history
+	h.keep(named("a"))
+	if _, ok := h.undo(named("a")); ok {
 		t.Error("nothing was changed, and something is undone")
 	}
-	h.Changed(named("b"))
-	d, ok := h.Undo(named("c")) // typed, and not a step of its own yet
+	h.changed(named("b"))
+	d, ok := h.undo(named("c")) // typed, and not a step of its own yet
 	if !ok || d.Value("cluster-id") != "b" {
 		t.Error(d.Value("cluster-id"), ok)
 	}
-	if d, ok = h.Undo(d); !ok || d.Value("cluster-id") != "a" {
+	if d, ok = h.undo(d); !ok || d.Value("cluster-id") != "a" {
 		t.Error(d.Value("cluster-id"), ok)
 	}
-	if d, ok = h.Redo(d); !ok || d.Value("cluster-id") != "b" {
+	if d, ok = h.redo(d); !ok || d.Value("cluster-id") != "b" {
 		t.Error(d.Value("cluster-id"), ok)
 	}
-	h.Changed(named("d"))
-	if _, ok = h.Redo(named("d")); ok {
+	h.changed(named("d"))
+	if _, ok = h.redo(named("d")); ok {
 		t.Error("what was undone came back over another change")
 	}
 	for i := range 2 * undoMost {
-		h.Changed(named(string(rune('a' + i%2))))
+		h.changed(named(string(rune('a' + i%2))))
 	}
 	if len(h.past) != undoMost {
 		t.Errorf("%d changes are held", len(h.past))

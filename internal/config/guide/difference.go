@@ -1,4 +1,4 @@
-package draft
+package guide
 
 import (
 	"slices"
@@ -12,9 +12,9 @@ import (
 // differences is how many things are named that one draft has other than another; the others are counted.
 const differences = 2
 
-// Difference names what differs between two drafts, by the words of the fields and the names of the machines: what
+// difference names what differs between two drafts, by the words of the fields and the names of the machines: what
 // undo undid.
-func Difference(p *i18n.Printer, before, after config.Draft) string {
+func difference(p *i18n.Printer, before, after config.Draft) string {
 	var names []string
 	add := func(name string) {
 		if !slices.Contains(names, name) {
@@ -31,14 +31,14 @@ func Difference(p *i18n.Printer, before, after config.Draft) string {
 	}
 	for _, s := range config.Settings() {
 		if before.Get(s.Key) != after.Get(s.Key) {
-			add(fieldName(p, s.Key))
+			add(Label(p, s.Key))
 		}
 	}
 	if before.BindPort != after.BindPort {
-		add(fieldName(p, "bind-port"))
+		add(Label(p, BindPortField))
 	}
 	if before.KeepSecrets != after.KeepSecrets {
-		add(fieldName(p, "keep-secrets"))
+		add(Label(p, KeepSecretsField))
 	}
 	if more := len(names) - differences; more > 0 {
 		return p.T("wizard.undo.more", "what", p.List(names[:differences]), "count", strconv.Itoa(more))
@@ -48,12 +48,4 @@ func Difference(p *i18n.Printer, before, after config.Draft) string {
 
 func sameMachine(a, b config.Machine) bool {
 	return a.Name == b.Name && a.Port == b.Port && a.Arch == b.Arch && slices.Equal(a.Roles, b.Roles)
-}
-
-// fieldName is what a field is called, or its key.
-func fieldName(p *i18n.Printer, key string) string {
-	if k := "wizard.field." + key; p.Has(k) {
-		return p.T(k)
-	}
-	return key
 }

@@ -1,4 +1,4 @@
-package draft
+package guide
 
 import (
 	"slices"
@@ -28,9 +28,11 @@ func TestFix_OffersALoadBalancer(t *testing.T) {
 		for _, r := range c.roles {
 			d.Machines = append(d.Machines, config.Machine{Roles: r})
 		}
-		word, change, to := Fix(&d, c.members, found)
+		s := New()
+		s.Draft, s.Members = d, c.members
+		word, change, to := s.fix(found)
 		if c.at < 0 {
-			if change != nil || to != "nodes" {
+			if change != nil || to != MachinesStep {
 				t.Errorf("%s: %s, %s", name, word, to)
 			}
 			continue
@@ -40,11 +42,11 @@ func TestFix_OffersALoadBalancer(t *testing.T) {
 			continue
 		}
 		change()
-		at := slices.IndexFunc(d.Machines, func(m config.Machine) bool { return m.Has(bundle.LoadBalancer) })
-		if at != c.at || d.Value("apiserver-endpoint") != "" {
-			t.Errorf("%s: machine %d, %v", name, at, d)
+		at := slices.IndexFunc(s.Draft.Machines, func(m config.Machine) bool { return m.Has(bundle.LoadBalancer) })
+		if at != c.at || s.Draft.Value("apiserver-endpoint") != "" {
+			t.Errorf("%s: machine %d, %v", name, at, s.Draft)
 		}
-		if _, again, _ := Fix(&d, c.members, found); again != nil {
+		if _, again, _ := s.fix(found); again != nil {
 			again()
 		}
 		if worker[0] != bundle.Worker || len(worker) != 1 {
