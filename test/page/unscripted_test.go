@@ -117,7 +117,8 @@ func TestALoadBalancerAmongTheLines(t *testing.T) {
 func TestANewClusterWithoutTheScript(t *testing.T) {
 	s := begin(t)
 	v := visit(t, s, "ann", "en")
-	v.has(v.get("/new"), 200, `<form method="post" action="/new"`, `name="do" value="send"`, `name="registry:0:host"`)
+	v.has(v.get("/new"), 200, `<form method="post" action="/new"`, `name="do" value="send"`, `name="registry:0:host"`,
+		"Ports between the machines", "10250/tcp", "cri-dockerd") // advice
 	form := whole()
 	form.Set("do", "send")
 	form.Set("lb:bind_port", "70000")
@@ -135,7 +136,8 @@ func TestANewClusterWithoutTheScript(t *testing.T) {
 	form = whole()
 	form.Set("do", "draft")
 	form.Set("accept", "m1 "+hostKey) // a finding of the check had it
-	v.has(v.send("POST", "/new", form), 200, "192.0.2.11 "+hostKey+"\nm1 "+hostKey, "All settings are valid.")
+	v.has(v.send("POST", "/new", form), 200, "192.0.2.11 "+hostKey+"\nm1 "+hostKey, "All settings are valid.",
+		"m1; kube-apiserver :6443", "Service CIDR: ") // what it creates
 	form.Del("accept")
 	begins(t, s)
 	form.Set("do", "send")

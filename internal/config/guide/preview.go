@@ -57,9 +57,30 @@ type Group struct {
 	Runs  []string // components, with the ports on which others reach them
 }
 
-// Row is a property of the cluster: a label and what it is, both in the language of the printer. One without a label
-// belongs to the row above.
-type Row struct{ Label, Text string }
+// Row is a property of the cluster: its key, a label and what it is, both in the language of the printer. One without a
+// label belongs to the row above.
+type Row struct{ Key, Label, Text string }
+
+// TimeRow is the key of the row with the expected time.
+const TimeRow = "time"
+
+// Lines returns the preview as lines of text, without the rows of some keys.
+func (s Preview) Lines(p *i18n.Printer, joins bool, without ...string) []string {
+	var out []string
+	for _, g := range s.Groups {
+		out = append(out, g.Line(p, joins))
+	}
+	for _, r := range s.Rows {
+		switch {
+		case slices.Contains(without, r.Key):
+		case r.Label == "":
+			out = append(out, r.Text)
+		default:
+			out = append(out, p.T("sketch.row", "label", r.Label, "text", r.Text))
+		}
+	}
+	return out
+}
 
 // Title names a group, with the number of its nodes.
 func (g Group) Title(p *i18n.Printer, joins bool) string {
@@ -96,7 +117,7 @@ func PreviewOf(in PreviewInput, p *i18n.Printer) Preview {
 	}
 	add := func(label, text string) {
 		if text != "" {
-			s.Rows = append(s.Rows, Row{p.T("sketch." + label), event.Clean(text)})
+			s.Rows = append(s.Rows, Row{label, p.T("sketch." + label), event.Clean(text)})
 		}
 	}
 	add("versions", in.versions(p))
@@ -110,11 +131,11 @@ func PreviewOf(in PreviewInput, p *i18n.Printer) Preview {
 	if text, some := in.upload(p, nodes); text != "" {
 		add("upload", text)
 		if some && in.packages() {
-			s.Rows = append(s.Rows, Row{"", p.T("sketch.upload.packages")})
+			s.Rows = append(s.Rows, Row{"upload", "", p.T("sketch.upload.packages")})
 		}
 	}
 	if in.Member == nil {
-		add("time", in.takes(p, len(nodes)))
+		add(TimeRow, in.takes(p, len(nodes)))
 	}
 	return s
 }

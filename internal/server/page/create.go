@@ -202,8 +202,21 @@ func (p *Page) draft(v *visit) (checkedForm, error) {
 	}
 	out.OK, out.YAML = len(out.Wrong) == 0, draft.Masked(yaml)
 	out.count(v)
-	out.Nodes, err = p.piece(v.lang, "node-table", nodeTable{Nodes: t.Nodes, Balancer: t.LoadBalancer})
+	table := nodeTable{Nodes: t.Nodes, Balancer: t.LoadBalancer}
+	if out.OK {
+		table.Preview = previewOf(v.p, yaml)
+	}
+	out.Nodes, err = p.piece(v.lang, "node-table", table)
 	return out, err
+}
+
+// previewOf returns what the cluster of a deploy.yaml consists of. How long its installation takes is not known here.
+func previewOf(p *i18n.Printer, yaml []byte) []string {
+	g := guide.New()
+	d, _ := config.ReadDraft(yaml, "deploy.yaml")
+	g.Open(d, "deploy.yaml")
+	g.Check()
+	return g.Preview(p, nil, false, nil).Lines(p, false, guide.TimeRow)
 }
 
 // filesOf are the files that the secrets of a cluster will be in.

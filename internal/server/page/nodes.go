@@ -22,6 +22,7 @@ type nodeTable struct {
 	Joins    []string
 	Gone     []clusterspec.Node
 	Balancer *clusterspec.Balancer
+	Preview  []string // what a new cluster consists of
 }
 
 // nodesForm is the page on which the nodes of a cluster are changed.

@@ -15,13 +15,7 @@ func (w *wizard) preview(ctx context.Context) {
 		past = w.svc.Past(ctx)
 	}
 	s := w.g.Preview(w.p, nil, false, past)
-	for _, g := range s.Groups {
-		w.print(g.Line(w.p, w.g.Joins()))
-	}
-	for _, r := range s.Rows {
-		if r.Label != "" {
-			r.Text = w.t("sketch.row", "label", r.Label, "text", r.Text)
-		}
-		w.print(event.Clean(r.Text))
+	for _, l := range s.Lines(w.p, w.g.Joins()) {
+		w.print(event.Clean(l))
 	}
 }
