@@ -166,7 +166,7 @@ func (s *Session) taken(p *i18n.Printer) Tip {
 func (s *Session) ports(p *i18n.Printer) []Tip {
 	out := []Tip{{Label: "6443/tcp", Text: p.T("wizard.tips.ports.api")}}
 	if len(s.Draft.With(bundle.LoadBalancer)) > 0 {
-		out = append(out, Tip{Label: cmp.Or(s.Draft.BindPort, "8443") + "/tcp", Text: p.T("wizard.tips.ports.lb")})
+		out = append(out, Tip{Label: bindPort(s.Draft) + "/tcp", Text: p.T("wizard.tips.ports.lb")})
 	}
 	out = append(out, Tip{Label: "2379-2380/tcp", Text: "etcd"},
 		Tip{Label: "10250/tcp", Text: p.T("wizard.tips.ports.kubelet")})

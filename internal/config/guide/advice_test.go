@@ -33,7 +33,7 @@ func TestSkews(t *testing.T) {
 func TestAdvice_OfEachStep(t *testing.T) {
 	for _, lang := range []i18n.Lang{i18n.English, i18n.Chinese} {
 		p, s := i18n.NewPrinter(lang), probed(t)
-		for _, step := range AllSteps() {
+		for _, step := range allSteps() {
 			list := s.Advice(p, step)
 			if len(list) == 0 && step != ExtraStep && step != BundleStep && step != ReviewStep {
 				t.Errorf("%s: no advice at %s", lang, step)

@@ -73,7 +73,7 @@ func (s *Session) FoundBundle(x draft.Bundle) (chosen bool) {
 		return false
 	}
 	for _, arch := range s.Arches() {
-		fit := s.Fitting(arch)
+		fit := s.fitting(arch)
 		only := len(fit) == 1 || slices.Contains(s.Built, x.Path) // who built it wants it
 		if key := config.BundleKey(arch); s.Draft.Value(key) == "" && only && slices.Contains(fit, x.Path) {
 			s.Draft.Set(key, x.Path)
@@ -86,11 +86,11 @@ func (s *Session) FoundBundle(x draft.Bundle) (chosen bool) {
 	return chosen
 }
 
-// Fitting returns the bundles of an architecture that can be read and fit all machines.
-func (s *Session) Fitting(arch string) []string {
+// fitting returns the bundles of an architecture that can be read and fit all machines.
+func (s *Session) fitting(arch string) []string {
 	var out []string
 	for _, o := range s.Bundles {
-		if o.Manifest != nil && o.Fault == nil && o.Manifest.Arch == arch && len(s.Misfits(o.Manifest)) == 0 {
+		if o.Manifest != nil && o.Fault == nil && o.Manifest.Arch == arch && len(s.misfits(o.Manifest)) == 0 {
 			out = append(out, o.Path)
 		}
 	}
@@ -134,9 +134,9 @@ func fits(m *bundle.Manifest, l *draft.Probe) bool {
 		(m.OS.Codename == "" || l.Codename == m.OS.Codename)
 }
 
-// Misfits returns the machines of the bundle's architecture whose operating system it is not for, as far as they were
+// misfits returns the machines of the bundle's architecture whose operating system it is not for, as far as they were
 // probed.
-func (s *Session) Misfits(m *bundle.Manifest) []string {
+func (s *Session) misfits(m *bundle.Manifest) []string {
 	var out []string
 	for _, x := range s.Draft.Machines {
 		if l := s.Probe(x); l != nil && l.Stage == draft.Seen && l.Arch == m.Arch && !fits(m, l) {
@@ -174,7 +174,7 @@ func (s *Session) BundleTone(path string) Tone {
 		return Idle
 	}
 	switch x := s.Bundles[i]; {
-	case x.Fault != nil, x.Manifest != nil && len(s.Misfits(x.Manifest)) > 0 && len(s.Unserved()) > 0:
+	case x.Fault != nil, x.Manifest != nil && len(s.misfits(x.Manifest)) > 0 && len(s.Unserved()) > 0:
 		return Bad
 	case !x.Verified:
 		return Busy
@@ -226,7 +226,7 @@ func (s *Session) Against(p *i18n.Printer, place string, m *bundle.Manifest) []R
 	if !slices.Contains(s.Arches(), m.Arch) && len(s.Draft.Machines) > 0 {
 		out = append(out, Remark{event.Warning, p.T("wizard.bundle.no-machine", "arch", m.Arch), ""})
 	}
-	if who := s.Misfits(m); len(who) > 0 {
+	if who := s.misfits(m); len(who) > 0 {
 		out = append(out, Remark{event.Error, p.T("wizard.bundle.other-os", "nodes",
 			strings.Join(who[:min(len(who), 5)], ", "), "os", strings.TrimSpace(m.OS.ID+" "+m.OS.Codename)),
 			p.T("wizard.bundle.other-os.next")})

@@ -34,11 +34,11 @@ func difference(p *i18n.Printer, before, after config.Draft) string {
 			add(Label(p, s.Key))
 		}
 	}
-	if before.BindPort != after.BindPort {
-		add(Label(p, BindPortField))
-	}
-	if before.KeepSecrets != after.KeepSecrets {
-		add(Label(p, KeepSecretsField))
+	others := (&Session{Draft: after}).extraFields()
+	for i, x := range (&Session{Draft: before}).extraFields() {
+		if x.Key != FileField && x.Value() != others[i].Value() { // the file is no part of a draft
+			add(x.Label(p))
+		}
 	}
 	if more := len(names) - differences; more > 0 {
 		return p.T("wizard.undo.more", "what", p.List(names[:differences]), "count", strconv.Itoa(more))

@@ -1,6 +1,7 @@
 package guide
 
 import (
+	"cmp"
 	"net"
 	"slices"
 	"strconv"
@@ -164,10 +165,13 @@ func (s *Session) extraFields() []extraField {
 			}}},
 		{NetworksStep, "apiserver-cert-sans.dnsnames", Field{Key: BindPortField, Kind: config.Number,
 			get: func() string { return s.Draft.BindPort }, set: func(v string) { s.Draft.BindPort = v },
-			usual:   func() string { return "8443" },
+			usual:   func() string { return bindPort(config.Draft{}) },
 			applies: func() bool { return len(s.Draft.With(bundle.LoadBalancer)) > 0 }}},
 	}
 }
+
+// bindPort returns the port of the load balancer.
+func bindPort(d config.Draft) string { return cmp.Or(d.BindPort, "8443") }
 
 func yesNo() []string { return []string{"false", "true"} }
 
@@ -250,11 +254,7 @@ func (s *Session) endpoint() string {
 		return s.Cluster.Endpoint
 	}
 	if lb := d.With(bundle.LoadBalancer); len(lb) > 0 {
-		port := d.BindPort
-		if port == "" {
-			port = "8443"
-		}
-		return net.JoinHostPort(d.Machines[lb[0]].IP, port)
+		return net.JoinHostPort(d.Machines[lb[0]].IP, bindPort(d))
 	}
 	if m := d.With(bundle.ControlPlane); len(m) > 0 {
 		return net.JoinHostPort(d.Machines[m[0]].IP, "6443")

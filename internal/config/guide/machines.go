@@ -195,8 +195,8 @@ func (s *Session) Matches(m config.Machine, filter string) bool {
 	return true
 }
 
-// MachineOf returns the index of the machine that the key of a problem belongs to, -1 if it belongs to none.
-func MachineOf(key string) int {
+// machineOf returns the index of the machine that the key of a problem belongs to, -1 if it belongs to none.
+func machineOf(key string) int {
 	rest, is := strings.CutPrefix(key, "machines[")
 	number, _, end := strings.Cut(rest, "]")
 	i, err := strconv.Atoi(number)

@@ -169,7 +169,7 @@ func stacked(nodes []node) bool {
 func (in PreviewInput) runs(role bundle.Role, stacked bool) []string {
 	switch role {
 	case bundle.LoadBalancer:
-		return []string{"nginx :" + cmp.Or(in.Draft.BindPort, "8443")}
+		return []string{"nginx :" + bindPort(in.Draft)}
 	case bundle.ControlPlane:
 		out := []string{"kube-apiserver :6443"}
 		if stacked {

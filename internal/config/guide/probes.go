@@ -171,7 +171,7 @@ func (s *Session) Tally() Tally {
 	c := Tally{FailedBy: map[string]int{}}
 	wrong := map[int]bool{}
 	for _, x := range s.Problems {
-		if i := MachineOf(x.Key); i >= 0 && x.Severity == event.Error {
+		if i := machineOf(x.Key); i >= 0 && x.Severity == event.Error {
 			wrong[i] = true
 		}
 	}

@@ -52,7 +52,7 @@ type Session struct {
 
 // New returns a session with an empty draft.
 func New() *Session {
-	s := &Session{Draft: config.Draft{}.Clone(), Steps: AllSteps(), Been: map[Step]bool{}}
+	s := &Session{Draft: config.Draft{}.Clone(), Steps: allSteps(), Been: map[Step]bool{}}
 	s.history.keep(s.Draft)
 	return s
 }

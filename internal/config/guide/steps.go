@@ -26,8 +26,8 @@ const (
 	ReviewStep    Step = "review"
 )
 
-// AllSteps returns the steps of a new cluster.
-func AllSteps() []Step {
+// allSteps returns the steps of a new cluster.
+func allSteps() []Step {
 	return []Step{ClusterStep, LoginStep, MachinesStep, NetworksStep, RuntimeStep, BundleStep, ExtraStep,
 		PreflightStep, ReviewStep}
 }
@@ -140,7 +140,7 @@ func (s *Session) machinesStanding() Standing {
 	c := s.Tally()
 	own := 0 // errors of no single machine
 	for _, x := range s.ProblemsOf(MachinesStep) {
-		if x.Severity == event.Error && MachineOf(x.Key) < 0 {
+		if x.Severity == event.Error && machineOf(x.Key) < 0 {
 			own++
 		}
 	}

@@ -80,11 +80,8 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 		w.change(func() { w.g.Draft.Set(key, fit[first]) })
 	}
 	for _, b := range w.g.Bundles {
-		if b.Manifest == nil || b.Path != w.g.Draft.Value(key) {
-			continue
-		}
-		for _, r := range w.g.Against(w.p, "plain", b.Manifest) {
-			w.complain(r.Severity, r.Text, r.Next)
+		if b.Path == w.g.Draft.Value(key) {
+			w.against(b.Manifest)
 		}
 	}
 	for {
@@ -109,7 +106,18 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 			continue
 		}
 		w.change(func() { w.g.Draft.Set(key, w.svc.Path(text)) })
+		w.against(a.Manifest())
 		return nil
+	}
+}
+
+// against tells what is wrong with a bundle for the machines and the settings.
+func (w *wizard) against(m *bundle.Manifest) {
+	if m == nil {
+		return
+	}
+	for _, r := range w.g.Against(w.p, "plain", m) {
+		w.complain(r.Severity, r.Text, r.Next)
 	}
 }
 
@@ -133,8 +141,12 @@ func (w *wizard) check(ctx context.Context) error {
 		}
 		n, _ := w.g.Problems.Count()
 		w.say("wizard.preflight.invalid", "count", strconv.Itoa(n))
-		to, _ := w.g.FirstWrong()
-		return w.after(ctx, choice{"to " + string(to), w.t("plain.fix-step", "step", to.Title(w.p))})
+		var list []choice
+		if to, some := w.g.FirstWrong(); some {
+			list = append(list, choice{"to " + string(to), w.t("plain.fix-step", "step", to.Title(w.p))})
+		}
+		_, err := w.afterwards(ctx, list)
+		return err
 	}
 	ok := w.preflightNow(ctx)
 	if ctx.Err() != nil {
@@ -224,12 +236,6 @@ func (w *wizard) preflightNow(ctx context.Context) (ok bool) {
 		*f = guide.Preflight{}
 	}
 	return ok
-}
-
-// after is afterwards for one proposal.
-func (w *wizard) after(ctx context.Context, c choice) error {
-	_, err := w.afterwards(ctx, []choice{c})
-	return err
 }
 
 // afterwards asks what to do about what was found: one of the proposals, look again, or go on all the same.
