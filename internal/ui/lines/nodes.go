@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ const probePatience = 5 * time.Second
 func (w *wizard) machines(ctx context.Context) error {
 	for shown := -1; ; {
 		if n := len(w.g.Draft.Machines); n != shown || n <= 20 { // a long list is shown when it has changed
-			w.listMachines()
+			w.listMachines("")
 			shown = n
 		}
 		text, err := w.ask(ctx, w.t("plain.machine"))
@@ -42,7 +43,7 @@ func (w *wizard) machines(ctx context.Context) error {
 	return w.await(ctx, probePatience)
 }
 
-// machineLine does what a line says: @FILE, -MACHINE, MACHINE with roles or settings, or new machines.
+// machineLine does what a line says: @FILE, /FILTER, -MACHINES, MACHINES with roles or settings, or new machines.
 func (w *wizard) machineLine(text string) {
 	if path, is := strings.CutPrefix(text, "@"); is && !w.g.Joins() {
 		w.change(func() { w.imported(path) })
@@ -53,22 +54,25 @@ func (w *wizard) machineLine(text string) {
 		w.say("wizard.nodes.unread.next")
 		return
 	}
-	if name, is := strings.CutPrefix(text, "-"); is && !strings.HasPrefix(name, " ") {
-		if i, ok := w.machine(name); ok && w.g.RemoveMachines([]int{i}) {
+	if filter, is := strings.CutPrefix(text, "/"); is {
+		w.listMachines(filter)
+		return
+	}
+	if names, is := strings.CutPrefix(text, "-"); is && !strings.HasPrefix(names, " ") {
+		if w.g.RemoveMachines(w.changeable(names)) {
 			w.say("wizard.nodes.etcd-default")
 		}
 		return
 	}
-	if words := strings.Fields(text); len(words) > 1 {
-		if i := w.find(words[0]); i >= 0 && net.ParseIP(words[0]) == nil && guide.Edits(words[1:]) {
-			if _, ok := w.machine(words[0]); !ok {
-				return
-			}
+	if words := strings.Fields(text); len(words) > 1 && net.ParseIP(words[0]) == nil && guide.Edits(words[1:]) &&
+		len(w.find(words[0])) > 0 {
+		for _, i := range w.changeable(words[0]) {
 			if bad, ok := w.g.EditMachine(i, words[1:]); !ok {
 				w.wrong(bad)
+				return
 			}
-			return
 		}
+		return
 	}
 	w.take(machines.Read(text))
 }
@@ -94,31 +98,60 @@ func (w *wizard) take(l machines.List) {
 	}
 }
 
-// find is the machine of a name, an address or a number in the list, -1 if there is none.
-func (w *wizard) find(name string) int {
-	name = strings.TrimSpace(name)
-	if i, ok := numbered(name, len(w.g.Draft.Machines)); ok {
-		return i
+// find returns the machines that are meant: several by their numbers in the list, such as 2, 4 or 2-5,7, or one by its
+// name or address.
+func (w *wizard) find(text string) []int {
+	text = strings.TrimSpace(text)
+	if list, ok := w.byNumber(text); ok {
+		return list
 	}
-	return w.g.FindMachine(name)
+	if i := w.g.FindMachine(text); i >= 0 {
+		return []int{i}
+	}
+	return nil
 }
 
-// machine is find for one that may be changed; it says why not.
-func (w *wizard) machine(name string) (int, bool) {
-	i := w.find(name)
-	if i < 0 {
-		w.say("plain.no-such", "text", name)
-		return 0, false
+// byNumber returns the machines of numbers and ranges of numbers, each once.
+func (w *wizard) byNumber(text string) (list []int, ok bool) {
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, several := strings.Cut(part, "-")
+		from, ok := numbered(first, len(w.g.Draft.Machines))
+		to := from
+		if several && ok {
+			to, ok = numbered(last, len(w.g.Draft.Machines))
+		}
+		if !ok {
+			return nil, false
+		}
+		for i := from; i <= to; i++ {
+			list = append(list, i)
+		}
 	}
-	if w.g.Member(w.g.Draft.Machines[i]) {
-		w.say("plain.member", "name", w.g.Draft.Machines[i].Name)
-		return 0, false
-	}
-	return i, true
+	slices.Sort(list)
+	return slices.Compact(list), true
 }
 
-func (w *wizard) listMachines() {
+// changeable is find for machines that may be changed; it says which may not.
+func (w *wizard) changeable(text string) []int {
+	list := w.find(text)
+	if len(list) == 0 {
+		w.say("plain.no-such", "text", text)
+	}
+	return slices.DeleteFunc(list, func(i int) bool {
+		m := w.g.Draft.Machines[i]
+		if w.g.Member(m) {
+			w.say("plain.member", "name", m.Name)
+		}
+		return w.g.Member(m)
+	})
+}
+
+// listMachines prints the machines that pass a filter.
+func (w *wizard) listMachines(filter string) {
 	for i, m := range w.g.Draft.Machines {
+		if !w.g.Matches(m, filter) {
+			continue
+		}
 		var roles []string
 		for _, r := range m.Roles {
 			roles = append(roles, w.t("ui.role."+string(r)))

@@ -75,7 +75,7 @@ func TestPlainMachinesWithErrorsAreNotReady(t *testing.T) {
 	w.hearOf(draft.Probe{Machine: x, Stage: draft.Seen, OS: "Debian",
 		Findings: []event.Finding{{Host: x.Name, Severity: event.Error,
 			Fault: *event.NewFault(event.ClassPreflight, "preflight.other-cluster", nil, "cluster", "old")}}})
-	w.listMachines()
+	w.listMachines("")
 	says(t, said.String(), "n1 has 1 error: Debian", "control plane, etcd, worker  1 error")
 	if strings.Contains(said.String(), "is ready") {
 		t.Errorf("it is ready:\n%s", said)
@@ -222,5 +222,46 @@ func TestWizard_GoesToAnyStepAndProbesAgain(t *testing.T) {
 	seen := func(step string) int { return strings.Count(said.String(), step) }
 	if probes != 2 || seen("Step 2 of 3") != 2 || seen("Step 1 of 3") != 2 {
 		t.Errorf("%d probes\n%s", probes, said)
+	}
+}
+
+// Machines are changed and removed by numbers and ranges of them, and listed by a filter. Members stay as they are.
+func TestMachineLine_OfSeveral(t *testing.T) {
+	t.Parallel()
+	m, said := dialogue(t, i18n.English)
+	w := newWizard(m, m.svc.Draft())
+	w.probes = t.Context()
+	names := func() string {
+		var out []string
+		for _, x := range w.g.Draft.Machines {
+			out = append(out, x.Name+map[bool]string{true: "*"}[x.Has(bundle.Etcd)])
+		}
+		return strings.Join(out, " ")
+	}
+	for _, c := range [][2]string{
+		{"n[1-6] 192.0.2.[1-6]", "n1* n2 n3 n4 n5 n6"},
+		{"2-3,5 worker etcd", "n1* n2* n3* n4 n5* n6"},
+		{"n6 etcd", "n1* n2* n3* n4 n5* n6*"},
+		{"3-2 worker", "n1* n2* n3* n4 n5* n6*"},
+		{"2-9 worker", "n1* n2* n3* n4 n5* n6*"},
+		{"-4,6", "n1* n2* n3* n5*"},
+		{"-n5", "n1* n2* n3*"},
+		{"-9", "n1* n2* n3*"},
+	} {
+		if w.machineLine(c[0]); names() != c[1] {
+			t.Errorf("after %q: %s, want %s", c[0], names(), c[1])
+		}
+	}
+	before := said.Len()
+	w.g.Members = map[string]bool{draft.MachineKey(w.g.Draft.Machines[0]): true}
+	w.machineLine("/!n2")
+	w.machineLine("-1-2")
+	if names() != "n1* n3*" {
+		t.Errorf("a member was removed: %s", names())
+	}
+	text := said.String()[before:]
+	says(t, text, " 1  n1", " 3  n3", "n1")
+	if strings.Contains(text, " 2  n2") {
+		t.Errorf("the filter lets it through:\n%s", text)
 	}
 }

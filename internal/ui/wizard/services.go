@@ -1,6 +1,6 @@
-// Package wizard is the way from nothing to a deploy.yaml that can be installed: a draft, steps that fill it in, and
-// the judgement of machines, bundles and preflight beside it. It holds no rule of its own about what is right: that is
-// internal/config's word. Whatever takes time or touches the world is a function of Services, which main hands in.
+// Package wizard is the wizard on the screen. It draws the session of internal/config/guide, which has the steps, the
+// fields and all decisions, and turns keys into its methods. What takes time or connects to something is a function of
+// Services, which main passes in.
 package wizard
 
 import (
