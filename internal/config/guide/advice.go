@@ -17,17 +17,17 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Topic is a title with what helps at a step.
+// Topic is a titled list of tips.
 type Topic struct {
 	Title string
 	Tips  []Tip
 }
 
-// Tip is what is said of something. A Tip without a label belongs to the one above.
+// Tip explains what its label names. One without a label continues the tip above.
 type Tip struct {
 	Label, Text string
 	Tone        Tone // of the label
-	On          bool // it is what was chosen
+	On          bool // the choice that holds
 }
 
 // plainTips makes tips of sentences: PREFIX.KEY is the label, PREFIX.KEY.is the text.
@@ -70,7 +70,7 @@ func (s *Session) Advice(p *i18n.Printer, t Step) []Topic {
 	return out
 }
 
-// roleTips say what roles do.
+// roleTips explains the roles.
 func roleTips(p *i18n.Printer) []Tip {
 	var out []Tip
 	for _, r := range Roles() {
@@ -83,7 +83,7 @@ func roleTips(p *i18n.Printer) []Tip {
 // RoleLetter returns the letter of a role, where there is no room for its name.
 func RoleLetter(r bundle.Role) string { return string("MWEL"[slices.Index(Roles(), r)]) }
 
-// whoIsFound are the machines that were probed, by how they are, and why most of those that failed did.
+// whoIsFound returns the machines by the state of their probes, and the most common reason of those that failed.
 func (s *Session) whoIsFound(p *i18n.Printer) []Tip {
 	type state struct {
 		tone   Tone
@@ -115,7 +115,7 @@ func (s *Session) whoIsFound(p *i18n.Printer) []Tip {
 	return out
 }
 
-// mostCommon is a fault of the kind that most of them are; of as many, the first. nil: there are none.
+// mostCommon returns a fault with the most common code, the first of several; nil if there are none.
 func mostCommon(list []*event.Fault) (most *event.Fault) {
 	counts, top := map[string]int{}, 0
 	for _, f := range list {
@@ -129,7 +129,7 @@ func mostCommon(list []*event.Fault) (most *event.Fault) {
 	return most
 }
 
-// ranges are the networks, how much room they have, the addresses of the machines, and whether they overlap.
+// ranges returns the networks with their sizes, the addresses of the machines, and whether they overlap.
 func (s *Session) ranges(p *i18n.Printer) []Tip {
 	pods, services := s.Draft.Get("network.podcidr"), s.Draft.Get("service.cidr")
 	if bits, ok := bitsOf(pods); ok {
@@ -147,13 +147,13 @@ func (s *Session) ranges(p *i18n.Printer) []Tip {
 		{Label: p.T("wizard.tips.ranges.overlap"), Text: overlap}}
 }
 
-// bitsOf is how many bits of a network of IPv4 are fixed.
+// bitsOf returns the length of the prefix of an IPv4 network.
 func bitsOf(cidr string) (int, bool) {
 	x, err := netip.ParsePrefix(cidr)
 	return x.Bits(), err == nil && x.Addr().Is4()
 }
 
-// taken are the addresses that the machines have.
+// taken returns the addresses of the machines.
 func (s *Session) taken(p *i18n.Printer) Tip {
 	var list []string
 	for _, m := range s.Draft.Machines {
@@ -162,7 +162,7 @@ func (s *Session) taken(p *i18n.Printer) Tip {
 	return Tip{Label: p.T("wizard.tips.ranges.machines"), Text: p.List(report.Ranges(list))}
 }
 
-// ports are those on which machines reach each other, with what listens there.
+// ports returns the ports on which machines reach each other, with what listens there.
 func (s *Session) ports(p *i18n.Printer) []Tip {
 	out := []Tip{{Label: "6443/tcp", Text: p.T("wizard.tips.ports.api")}}
 	if len(s.Draft.With(bundle.LoadBalancer)) > 0 {
@@ -182,7 +182,7 @@ func (s *Session) ports(p *i18n.Printer) []Tip {
 	return append(out, Tip{Label: p.T("wizard.tips.ports.firewall"), Text: p.T("wizard.tips.ports.firewall.is")})
 }
 
-// runtimeTopics are what each choice means.
+// runtimeTopics explains the choices of the step.
 func (s *Session) runtimeTopics(p *i18n.Printer) []Topic {
 	mark := func(list []Tip, values []string, now string) []Tip {
 		for i := range list {
@@ -199,7 +199,7 @@ func (s *Session) runtimeTopics(p *i18n.Printer) []Topic {
 	}
 }
 
-// faults say how many machines of a role may fail.
+// faults returns how many machines of a role may fail.
 func (s *Session) faults(p *i18n.Printer) []Tip {
 	say := func(role bundle.Role, members, survives int) Tip {
 		if survives == 0 {
@@ -245,7 +245,7 @@ func (s *Session) MachineTopic(p *i18n.Printer, i int) (Topic, bool) {
 	return Topic{event.Clean(s.Draft.Machines[i].Name), out}, true
 }
 
-// skew says how far a clock is from this host's.
+// skew describes the difference of a clock from the one of this host.
 func skew(p *i18n.Printer, d time.Duration) string {
 	if d = d.Round(clockUnit); d == 0 {
 		return p.T("wizard.tips.machine.clock.same")
@@ -308,7 +308,7 @@ func (s *Session) KeyTopic(p *i18n.Printer, x config.Setting) Topic {
 	return Topic{x.Label(), tips}
 }
 
-// spread is what the machines are, as far as they were probed: the least and the most of each.
+// spread returns the smallest and the largest value of what was found on the machines.
 func (s *Session) spread(p *i18n.Printer) []Tip {
 	var seen []*draft.Probe
 	systems := map[string]int{}

@@ -9,11 +9,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// differences is how many things are named that one draft has other than another; the others are counted.
+// differences limits how many differences are named; the others are counted.
 const differences = 2
 
-// difference names what differs between two drafts, by the words of the fields and the names of the machines: what
-// undo undid.
+// difference names what differs between two drafts by labels of fields and names of machines, for undo and redo.
 func difference(p *i18n.Printer, before, after config.Draft) string {
 	var names []string
 	add := func(name string) {

@@ -2,19 +2,19 @@ package guide
 
 import "github.com/eggo-k8s/eggo/internal/config"
 
-// undoMost is how many changes can be undone.
+// undoMost limits how many changes can be undone.
 const undoMost = 200
 
-// history has the changes of a draft, to be undone and done again.
+// history holds the states of a draft for undo and redo.
 type history struct {
 	kept         config.Draft // as it was last
 	past, future []config.Draft
 }
 
-// keep takes a draft as it is now without a change: it is not undone.
+// keep replaces the current state without a step of undo.
 func (h *history) keep(now config.Draft) { h.kept = now.Clone() }
 
-// changed makes a change of the draft, if it is another than the last.
+// changed adds a step of undo if the draft differs from the current state.
 func (h *history) changed(now config.Draft) {
 	if now.Equal(h.kept) {
 		return
@@ -26,13 +26,13 @@ func (h *history) changed(now config.Draft) {
 	h.kept, h.future = now.Clone(), nil
 }
 
-// undo gives the draft before its last change; false: there is none.
+// undo returns the draft before its last change; false: there is none.
 func (h *history) undo(now config.Draft) (config.Draft, bool) {
 	h.changed(now)
 	return h.step(now, &h.past, &h.future)
 }
 
-// redo gives the draft with the change that was undone last; false: there is none.
+// redo returns the draft with the change that was undone last; false: there is none.
 func (h *history) redo(now config.Draft) (config.Draft, bool) { return h.step(now, &h.future, &h.past) }
 
 func (h *history) step(now config.Draft, from, to *[]config.Draft) (config.Draft, bool) {

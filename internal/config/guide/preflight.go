@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Preflight is what preflight of a draft has found so far.
+// Preflight holds what preflight of a draft has found so far.
 type Preflight struct {
 	Of       string // fingerprint of the session
 	Busy     bool

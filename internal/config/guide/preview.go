@@ -23,7 +23,7 @@ type PreviewInput struct {
 	Plan    []draft.Planned    // what would be done
 	Planned bool               // the plan is known; it may be empty
 	Past    []draft.Past       // earlier installs on this control host, newest first
-	// Member says whether a machine is in the cluster that the others join; nil for a new cluster.
+	// Member reports whether a machine is in the cluster that the others join; nil for a new cluster.
 	Member func(config.Machine) bool
 }
 
@@ -49,7 +49,7 @@ type Preview struct {
 	Rows    []Row
 }
 
-// Group are the nodes of a role.
+// Group has the nodes of a role.
 type Group struct {
 	Role  bundle.Role
 	Names []string // in the order of deploy.yaml
@@ -91,7 +91,7 @@ func (g Group) Title(p *i18n.Printer, joins bool) string {
 	return p.T("sketch.group."+string(g.Role), kv...)
 }
 
-// Line is the group in a line of text.
+// Line returns the group as a line of text.
 func (g Group) Line(p *i18n.Printer, joins bool) string {
 	return p.T("sketch.line", "title", g.Title(p, joins), "names", p.List(report.Ranges(g.Names)), "runs",
 		p.List(g.Runs))
@@ -140,13 +140,13 @@ func PreviewOf(in PreviewInput, p *i18n.Printer) Preview {
 	return s
 }
 
-// node is a machine with what it will be.
+// node is a machine with the roles that it will have.
 type node struct {
 	config.Machine
 	fresh bool
 }
 
-// nodes are the machines of the draft. Where none has the role, etcd runs on the control planes.
+// nodes returns the machines of the draft. If none has the role, etcd runs on the control planes.
 func (in PreviewInput) nodes() []node {
 	external := len(in.Draft.With(bundle.Etcd)) > 0
 	var out []node
@@ -160,12 +160,12 @@ func (in PreviewInput) nodes() []node {
 	return out
 }
 
-// stacked says whether etcd runs on the control planes and nowhere else.
+// stacked reports whether etcd runs on the control planes and nowhere else.
 func stacked(nodes []node) bool {
 	return !slices.ContainsFunc(nodes, func(n node) bool { return n.Has(bundle.Etcd) != n.Has(bundle.ControlPlane) })
 }
 
-// runs are the components of a role. Their names are the same in all languages.
+// runs returns the components of a role. Their names are the same in all languages.
 func (in PreviewInput) runs(role bundle.Role, stacked bool) []string {
 	switch role {
 	case bundle.LoadBalancer:
@@ -182,7 +182,7 @@ func (in PreviewInput) runs(role bundle.Role, stacked bool) []string {
 	return []string{"kubelet, " + in.Draft.Get("runtime")}
 }
 
-// versions are those of the components in the bundles, each once.
+// versions returns the versions of the components in the bundles, each once.
 func (in PreviewInput) versions(p *i18n.Printer) string {
 	var out []string
 	for _, m := range in.Bundles {
@@ -195,7 +195,7 @@ func (in PreviewInput) versions(p *i18n.Printer) string {
 	return p.List(out)
 }
 
-// uses says whether the cluster runs a component: of several runtimes in a bundle one is chosen.
+// uses reports whether the cluster runs a component: of several runtimes in a bundle it runs one.
 func (in PreviewInput) uses(c Component) bool {
 	return c.Runtime == "" || c.Runtime == in.Draft.Get("runtime")
 }
@@ -207,10 +207,10 @@ type Component struct {
 	Runtime       string // that it is; "" of what is none
 }
 
-// String is its name and its version.
+// String returns name and version.
 func (c Component) String() string { return strings.TrimSpace(c.Name + " " + c.Version) }
 
-// Components are those of a bundle: Kubernetes, etcd, the runtime, the network, DNS.
+// Components returns the main parts of a bundle: Kubernetes, etcd, the runtime, the network, DNS.
 func Components(m *bundle.Manifest) []Component {
 	out := []Component{{Name: "Kubernetes", Version: m.Kubernetes, Main: true}}
 	add := func(c Component) {
@@ -240,7 +240,7 @@ func Components(m *bundle.Manifest) []Component {
 	return out
 }
 
-// upstream is a package's version without the epoch and the distribution's revision.
+// upstream returns the version of a package without the epoch and the distribution's revision.
 func upstream(version string) string {
 	if at := strings.IndexByte(version, ':'); at >= 0 {
 		version = version[at+1:]
@@ -251,7 +251,7 @@ func upstream(version string) string {
 	return version
 }
 
-// addonName is a manifest's name as people call what it installs: kube-flannel.yml is flannel.
+// addonName returns the common name of what a manifest installs: flannel for kube-flannel.yml.
 func addonName(file string) string {
 	for _, end := range []string{".yml", ".yaml"} {
 		file = strings.TrimSuffix(file, end)
@@ -259,8 +259,8 @@ func addonName(file string) string {
 	return strings.TrimPrefix(file, "kube-")
 }
 
-// upload is how many bytes are sent, and whether some are: what the plan says, else what the manifests of the bundles
-// say.
+// upload returns how many bytes are sent, by the plan or else by the manifests of the bundles, and whether there are
+// any.
 func (in PreviewInput) upload(p *i18n.Printer, nodes []node) (text string, some bool) {
 	bytes, ok := in.bytes(nodes)
 	total := int64(0)
@@ -304,7 +304,7 @@ func (in PreviewInput) upload(p *i18n.Printer, nodes []node) (text string, some 
 	return p.T(key, "total", report.Size(total), "each", p.List(parts)), true
 }
 
-// first is the role that decides most of what a node gets.
+// first returns the role that decides most of what a node gets.
 func first(roles []bundle.Role) bundle.Role {
 	for _, r := range []bundle.Role{bundle.ControlPlane, bundle.Worker, bundle.Etcd} {
 		if slices.Contains(roles, r) {
@@ -314,7 +314,7 @@ func first(roles []bundle.Role) bundle.Role {
 	return bundle.LoadBalancer
 }
 
-// bytes are those that are sent to each of the nodes; false: nobody knows.
+// bytes returns how many bytes are sent to each node; false if that is not known.
 func (in PreviewInput) bytes(nodes []node) ([]int64, bool) {
 	out := make([]int64, len(nodes))
 	if in.Planned {
@@ -342,7 +342,8 @@ func (in PreviewInput) bytes(nodes []node) ([]int64, bool) {
 	return out, true
 }
 
-// sent is how many bytes a node with the roles gets of a bundle, packages apart: which of them it lacks it says itself.
+// sent returns how many bytes a node with the roles gets of a bundle, without packages: what a node lacks of these is
+// not known before.
 func sent(m *bundle.Manifest, roles []bundle.Role) int64 {
 	total := int64(0)
 	for _, e := range m.Needs(roles...) {
@@ -356,7 +357,7 @@ func sent(m *bundle.Manifest, roles []bundle.Role) int64 {
 	return total
 }
 
-// packages says whether nodes choose packages from the bundles.
+// packages reports whether nodes choose packages from the bundles.
 func (in PreviewInput) packages() bool {
 	return slices.ContainsFunc(in.Bundles, func(m *bundle.Manifest) bool { return len(m.Install) > 0 })
 }

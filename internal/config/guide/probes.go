@@ -126,7 +126,7 @@ func (s *Session) ForgetRefused() []config.Machine {
 	return out
 }
 
-// State returns how far the probe of a machine is, in words; wrong is how many errors the machine's settings have.
+// State returns the state of a probe in words; wrong is the number of errors in the settings of the machine.
 func State(p *i18n.Printer, l *draft.Probe, wrong int) (Tone, string) {
 	switch {
 	case wrong > 0:
@@ -199,7 +199,7 @@ func (s *Session) Tally() Tally {
 	return c
 }
 
-// Count is how many machines are in a state that a word names.
+// Count counts the machines in a state.
 type Count struct {
 	Tone Tone
 	Word string // a key of i18n

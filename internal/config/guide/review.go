@@ -7,7 +7,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Action is what can be done at the end.
+// Action is something that can be done at the last step.
 type Action string
 
 // The actions.
@@ -102,7 +102,7 @@ func (s *Session) Diff(p *i18n.Printer, disk, text []byte) (sentence string, ton
 	return "", Neutral, draft.Compare(disk, text)
 }
 
-// PlanRow is what would be done on one node, in words.
+// PlanRow describes what would be done on one node.
 type PlanRow struct {
 	Name, Address, Count, Upload string
 	Changes                      []string

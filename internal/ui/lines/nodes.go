@@ -18,12 +18,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// probePatience is how long the end of the looks at machines is waited for before the questions go on; what comes later
-// is told later.
+// probePatience limits how long the next question waits for probes; later results are printed before later questions.
 const probePatience = 5 * time.Second
 
-// machines takes a line for each, a range, or changes to those that are there, until an empty line; then they are
-// looked at.
+// machines reads lines with machines, or changes to those that are there, until an empty line; then it probes them.
 func (w *wizard) machines(ctx context.Context) error {
 	for shown := -1; ; {
 		if n := len(w.g.Draft.Machines); n != shown || n <= 20 { // a long list is shown when it has changed
@@ -77,7 +75,7 @@ func (w *wizard) machineLine(text string) {
 	w.take(machines.Read(text))
 }
 
-// take adds machines, and says what was not understood.
+// take adds machines, and prints what was not understood.
 func (w *wizard) take(l machines.List) {
 	if names := l.Names(); len(names) > 0 {
 		w.say("wizard.nodes.lookup", "count", strconv.Itoa(len(names)), "host", names[0])
@@ -131,7 +129,7 @@ func (w *wizard) byNumber(text string) (list []int, ok bool) {
 	return slices.Compact(list), true
 }
 
-// changeable is find for machines that may be changed; it says which may not.
+// changeable returns the machines that are meant and may be changed, and prints which may not.
 func (w *wizard) changeable(text string) []int {
 	list := w.find(text)
 	if len(list) == 0 {
@@ -216,8 +214,7 @@ func (w *wizard) await(ctx context.Context, patience time.Duration) error {
 	return w.tellNews(ctx)
 }
 
-// tellNews says what the looks have found since, and asks about host keys that nobody has seen before: of all machines
-// at once.
+// tellNews prints what probes have found since, and asks about unknown host keys of all machines at once.
 func (w *wizard) tellNews(ctx context.Context) error {
 	for {
 		select {
@@ -248,7 +245,7 @@ func (w *wizard) tellNews(ctx context.Context) error {
 	return w.await(ctx, probePatience)
 }
 
-// hearOf takes news of a look; its end is told.
+// hearOf takes news of a probe, and prints its result.
 func (w *wizard) hearOf(l draft.Probe) {
 	if !w.g.Probed(l) { // with an earlier login
 		if l.Key != nil {

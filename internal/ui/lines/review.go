@@ -19,7 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// chooseBundle lists what was found for each architecture, and takes numbers and paths.
+// chooseBundle lists the bundles for each architecture, and reads numbers and paths.
 func (w *wizard) chooseBundle(ctx context.Context) error {
 	if !w.sought {
 		w.sought = true
@@ -111,7 +111,7 @@ func (w *wizard) bundleOf(ctx context.Context, arch string) error {
 	}
 }
 
-// against tells what is wrong with a bundle for the machines and the settings.
+// against prints what is wrong with a bundle for the machines and the settings.
 func (w *wizard) against(m *bundle.Manifest) {
 	if m == nil {
 		return
@@ -128,8 +128,7 @@ func (w *wizard) checkKey() {
 	}
 }
 
-// check tells all that is wrong with the draft, and, if nothing is, what preflight finds; each has what can be done
-// about it.
+// check prints the problems of the draft or, if it has none, what preflight finds, and asks what to do about it.
 func (w *wizard) check(ctx context.Context) error {
 	if err := w.await(ctx, probePatience); err != nil {
 		return err
@@ -168,7 +167,7 @@ func (w *wizard) check(ctx context.Context) error {
 	return nil
 }
 
-// fixes are what can be done about causes that block the installation, on all machines that each was found on.
+// fixes returns what can be done about causes that block the installation, on all machines that have them.
 func (w *wizard) fixes() (list []choice, do map[string]func()) {
 	do = map[string]func(){}
 	for i, c := range w.g.Preflight.Causes {
@@ -199,7 +198,7 @@ func (w *wizard) fixes() (list []choice, do map[string]func()) {
 	return list, do
 }
 
-// preflightNow is preflight of the draft as it is; it tells what it finds, and reports whether that is no error.
+// preflightNow runs preflight of the draft, prints what it finds, and reports whether it passed.
 func (w *wizard) preflightNow(ctx context.Context) (ok bool) {
 	var mu sync.Mutex
 	total := strconv.Itoa(len(w.g.Draft.Machines))
@@ -305,7 +304,7 @@ func (w *wizard) review(ctx context.Context) error {
 	}
 }
 
-// choicesNow are what can be done with the draft as it is; what is wrong with it is told.
+// choicesNow returns what can be done with the draft as it is, and prints its problems.
 func (w *wizard) choicesNow() []string {
 	show := []string{"plain.show", "plain.diff", "plain.plan", "plain.change", "plain.leave"}
 	if w.g.Check(); w.g.Problems.HasErrors() {
@@ -331,7 +330,7 @@ func (w *wizard) choicesNow() []string {
 	return append(words, show...)
 }
 
-// confirmed says what is about to be done, with what speaks against it, and asks whether to do it.
+// confirmed prints what is about to be done, with the doubts about it, and asks whether to do it.
 func (w *wizard) confirmed(ctx context.Context) (bool, error) {
 	title, about := w.g.Confirm()
 	for _, m := range append([]event.Msg{about}, w.g.Doubts()...) {
@@ -340,7 +339,7 @@ func (w *wizard) confirmed(ctx context.Context) (bool, error) {
 	return w.sure(ctx, w.p.Msg(title))
 }
 
-// anyStep asks which step to go to, with what each lacks.
+// anyStep asks for the step to go to, and names those that have errors.
 func (w *wizard) anyStep(ctx context.Context) error {
 	var list []choice
 	for i, t := range w.g.Steps {

@@ -17,7 +17,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
 
-// wizard is the wizard line by line: the same draft, the same rules, numbered choices; nothing is drawn over.
+// wizard leads through the session of the guide line by line, with numbered choices.
 type wizard struct {
 	*conversation
 	svc     backend.DraftServices
@@ -89,7 +89,7 @@ func (w *wizard) resume(ctx context.Context) error {
 	return nil
 }
 
-// ask of a step what it asks for.
+// do asks for what the step needs.
 func (w *wizard) do(ctx context.Context) error {
 	switch step := w.g.Now(); step {
 	case guide.MachinesStep:

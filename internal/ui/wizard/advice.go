@@ -5,7 +5,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 )
 
-// What is said at each step, with what the step itself needs to have it at its right.
+// Each step returns its advice and the width that it needs to have the advice at its right.
 
 // advice implements adviser.
 func (f *form) advice(e *frame.Env) ([]guide.Topic, int) { return f.p.g.Advice(e.P, f.name), formWide }

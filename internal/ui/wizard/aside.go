@@ -22,9 +22,9 @@ const (
 	asideInset = 3   // cells between the two
 )
 
-// adviser is a step that knows what helps at it.
+// adviser is a step that has advice.
 type adviser interface {
-	// advice are the topics, the most important first; wide is what the step itself needs to have some at its right.
+	// advice returns topics, the most important first, and the width that the step needs to have some at its right.
 	advice(e *frame.Env) (list []guide.Topic, wide int)
 }
 
@@ -85,7 +85,7 @@ func beside(e *frame.Env, left, right []string, w, h int) []string {
 	return out
 }
 
-// topicLines are as many of the topics as fit, each whole.
+// topicLines returns as many of the topics as fit, each whole.
 func topicLines(e *frame.Env, list []guide.Topic, w, h int) []string {
 	var out []string
 	for _, x := range list {
@@ -100,7 +100,7 @@ func topicLines(e *frame.Env, list []guide.Topic, w, h int) []string {
 	return out
 }
 
-// topicBlock are the lines of a topic: its title in a rule, then what it says, labels in a column of their own.
+// topicBlock returns the lines of a topic: its title in a rule, then its tips with labels in a column of their own.
 func topicBlock(e *frame.Env, x guide.Topic, w int) []string {
 	t, g := e.Theme, e.Theme.Glyphs
 	title := widget.Cut(x.Title, w-6, g.Cut)
@@ -135,7 +135,7 @@ func topicBlock(e *frame.Env, x guide.Topic, w int) []string {
 	return out
 }
 
-// tipLabel is the label of a tip, with the sign of its state.
+// tipLabel returns the label of a tip, with the sign of its state.
 func tipLabel(e *frame.Env, x guide.Tip) string {
 	if glyph, _ := tone(e, x.Tone); glyph != "" {
 		return glyph + " " + x.Label
