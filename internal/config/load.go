@@ -1,10 +1,7 @@
 package config
 
 import (
-	"bytes"
 	"net/netip"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -35,17 +32,19 @@ type loader struct {
 // problems in the order of the lines. The cluster is nil if one of the problems is an error. The filename is only for
 // the problems; nothing is opened.
 func Load(data []byte, filename string) (*Cluster, Problems) {
-	return theTable().load(data, filename)
+	_, c, problems := LoadSpec(data, filename)
+	return c, problems
 }
 
-func (t *table) load(data []byte, filename string) (*Cluster, Problems) {
-	l := t.newLoader(filename)
-	l.lines = bytes.Count(data, []byte("\n")) + 1
-	root := l.parse(data)
-	if root == nil || !l.kind(valueAt("", "", nil, root), yaml.MappingNode) {
-		return nil, l.sorted()
+// LoadSpec is Load, and returns what the file says as well, as far as it can be read.
+func LoadSpec(data []byte, filename string) (Spec, *Cluster, Problems) {
+	l := theTable().newLoader(filename)
+	s, ok := l.spec(data)
+	if !ok {
+		return s, nil, l.sorted()
 	}
-	return l.cluster(l.spec(root))
+	c, problems := l.cluster(s)
+	return s, c, problems
 }
 
 // sorted returns the problems in the order of the lines, and the last one says if there were more.

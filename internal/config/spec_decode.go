@@ -16,20 +16,23 @@ import (
 // not, values of the wrong kind. Load finds all others as well.
 func Decode(data []byte, filename string) (Spec, Problems) {
 	l := theTable().newLoader(filename)
-	l.lines = bytes.Count(data, []byte("\n")) + 1
-	s := Spec{}
-	if root := l.parse(data); root != nil {
-		s = l.spec(root)
-	}
+	s, _ := l.spec(data)
 	return s, l.sorted()
 }
 
-// spec decodes the root of a file.
-func (l *loader) spec(root *yaml.Node) (s Spec) {
-	if v := valueAt("", "", nil, root); l.kind(v, yaml.MappingNode) {
-		l.object(v, "", reflect.ValueOf(&s).Elem())
+// spec decodes a file; false means that there is nothing in it that can be read.
+func (l *loader) spec(data []byte) (s Spec, ok bool) {
+	l.lines = bytes.Count(data, []byte("\n")) + 1
+	root := l.parse(data)
+	if root == nil {
+		return s, false
 	}
-	return s
+	v := valueAt("", "", nil, root)
+	if !l.kind(v, yaml.MappingNode) {
+		return s, false
+	}
+	l.object(v, "", reflect.ValueOf(&s).Elem())
+	return s, true
 }
 
 // source is what a file says beside its Spec: where its values stand, and what of it no Spec can hold. A Spec that was

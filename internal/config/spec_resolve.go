@@ -18,10 +18,14 @@ import (
 func (s Spec) Cluster(filename string) (*Cluster, Problems) {
 	l := theTable().newLoader(filename)
 	l.list("", reflect.ValueOf(s))
-	if c, problems := l.cluster(s); len(problems) == 0 {
+	c, problems := l.cluster(s)
+	if len(problems) == 0 {
 		return c, nil
 	}
-	return Load(s.YAML(), filename)
+	if same, placed := Load(s.YAML(), filename); (same == nil) == (c == nil) {
+		return same, placed
+	}
+	return c, problems // not possible: the file says what the Spec says
 }
 
 // list notes the paths of all that is said in a struct of a Spec.

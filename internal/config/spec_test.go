@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -143,4 +145,71 @@ func BenchmarkLoad(b *testing.B) {
 			b.Fatal(problems)
 		}
 	}
+}
+
+// Texts of requests and custom resources come back from the file as they were, whatever they hold: none of them becomes
+// a key, another value or a comment.
+func TestSpecYAML_KeepsHostileTexts(t *testing.T) {
+	values := append(slices.Clone(hostile), "<<", "*a", "&a", "!!str x", "a: b", "- a", "# a", "a #b", "//", "null",
+		"~", "yes", "1e3", "0o7", "'", `"`, "|", ">", "%", "@", "：", "\u200b", "\u00a0", "a // b", "---", "...",
+		"[", "{")
+	for _, value := range values {
+		if len(value) > 1000 { // the file would be too large
+			continue
+		}
+		var s Spec
+		filled(reflect.ValueOf(&s).Elem(), value)
+		got, problems := Decode(s.YAML(), "f")
+		if d := cmp.Diff(s, got); d != "" || problems.HasErrors() {
+			t.Fatalf("%q: %s\n%s", clip(value), dump(problems), d)
+		}
+	}
+}
+
+// filled gives each text of a value of Spec, and each name in a map, that text; bastions, which may be a text, do not
+// have it.
+func filled(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			filled(v.Field(i), text)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		filled(v.Index(0), text)
+		filled(v.Index(1), text)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for _, name := range []string{text, "a"} {
+			one := reflect.New(v.Type().Elem()).Elem()
+			filled(one, text)
+			v.SetMapIndex(reflect.ValueOf(name), one)
+		}
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Int:
+		v.SetInt(23)
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+	}
+}
+
+// FuzzSpec holds that what a file says is what the file of its Spec says.
+func FuzzSpec(f *testing.F) {
+	f.Add(minimal)
+	f.Add(newLayout)
+	f.Add("eggo: {bastion: 'ops@b.example, c', nodes: {a: {labels: {x/y: ''}, taints: ['a:NoSchedule']}}}\n")
+	f.Add("config-extra-args: [{name: etcd, extra-args: {ETCD_A: 1}}, {name: kubelet, extra-args: ['--a=b=c']}]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, problems := Decode([]byte(text), "f")
+		s.Cluster("f")
+		if problems.HasErrors() {
+			return
+		}
+		got, problems := Decode(s.YAML(), "f")
+		if d := cmp.Diff(s, got); d != "" || problems.HasErrors() {
+			t.Fatalf("%s\n%s\n%s", dump(problems), d, s.YAML())
+		}
+	})
 }

@@ -298,8 +298,8 @@ var plainScalar = regexp.MustCompile(
 // quote writes a value as YAML, in quotes if it needs them.
 func quote(s string) string {
 	words := []string{"true", "false", "yes", "no", "on", "off", "null", "y", "n", "~", ".", ".nan", ".inf"}
-	if plainScalar.MatchString(s) && !slices.Contains(words, strings.ToLower(s)) {
-		return s
+	if plainScalar.MatchString(s) && !slices.Contains(words, strings.ToLower(s)) && !strings.HasPrefix(s, "//") {
+		return s // and no comment as the manual has them
 	}
 	return quoted(s)
 }

@@ -67,11 +67,10 @@ type Machines struct {
 // Replaced returns a deploy.yaml with other machines. Labels and taints of a node that keeps its name stay, unless
 // others are said. A file that holds a secret, or has its packages from the network, is refused.
 func (r Rules) Replaced(text []byte, m Machines, name string) ([]byte, []Finding, error) {
-	was, problems := config.Load(text, name)
+	s, was, problems := config.LoadSpec(text, name)
 	if err := problems.Err(); err != nil {
 		return nil, nil, err
 	}
-	s, _ := config.Decode(text, name)
 	if s.Password != "" || s.Eggo.SudoPassword != "" || was.Source.Type == "" {
 		return nil, nil, event.NewFault(event.ClassUsage, "profile.not-kept", nil, "cluster", was.Name)
 	}
