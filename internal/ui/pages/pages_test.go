@@ -267,8 +267,8 @@ func TestGoldens(t *testing.T) {
 		"bundle":     func() frame.Page { return NewLook(full.deps(), "/srv/eggo/eggo-1.34-amd64.tar.gz") },
 		"help":       func() frame.Page { return NewRuns(full.deps(), "") },
 		"launch": func() frame.Page {
-			d := (&world{fail: event.NewFault(event.ClassLocked, "lock.cluster-held", nil, "pid", "7", "user", "root",
-				"host", "jump", "verb", "deploy", "since", "now")}).deps()
+			d := (&world{fail: event.NewFault(event.ClassLocked, "lock.cluster-held", nil, "program", "eggo-tui", "pid",
+				"7", "user", "root", "host", "jump", "verb", "deploy", "since", "now")}).deps()
 			return NewLaunch(d, backend.Start{Request: request.Deploy{Common: request.OfCluster("rack-7")}})
 		},
 	}
