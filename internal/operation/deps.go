@@ -34,6 +34,8 @@ type Deps struct {
 	// Who names the user, host and process that work on the cluster, to others who find it locked.
 	Who     journal.Holder
 	Version string // of the program
+	// ControlHost: requests may name commands and files of this host. false: there is none, the run is in a pod.
+	ControlHost bool
 	// Problems is told of all problems of a deploy.yaml, as they are found; nil: nobody listens.
 	Problems func(file string, p config.Problems)
 	// Opened is called when the run has its directory and has done nothing; an error ends it. nil: nothing.

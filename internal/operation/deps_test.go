@@ -82,7 +82,7 @@ func fakesOf(lab *phasestest.Lab) *fakes {
 
 func (f *fakes) deps() Deps {
 	me := journal.Holder{User: "me", Host: "here", PID: 7, Program: "eggo-tui"}
-	return Deps{Store: f, Dialer: f, Bundles: f, Version: "v0", Who: me}
+	return Deps{Store: f, Dialer: f, Bundles: f, Version: "v0", Who: me, ControlHost: true}
 }
 
 func (f *fakes) Clusters(context.Context) ([]string, error) {

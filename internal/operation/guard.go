@@ -9,8 +9,17 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation/desired"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
+
+// permits refuses a request that names commands or files of a control host where there is none.
+func (d Deps) permits(q request.Request) error {
+	if what := request.OfControlHost(q); what != "" && !d.ControlHost {
+		return event.NewFault(event.ClassUsage, "usage.no-control-host", nil, "what", what)
+	}
+	return nil
+}
 
 // RolePrefix distinguishes a role in a limit from a node of that name.
 const RolePrefix = "role:"

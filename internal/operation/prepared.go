@@ -77,6 +77,9 @@ func (p *prepared) private(ctx context.Context) error {
 
 // load loads deploy.yaml, and refuses what it and the request alone make impossible.
 func load(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
+	if err := d.permits(q); err != nil {
+		return nil, err
+	}
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}

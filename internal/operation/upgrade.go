@@ -88,6 +88,9 @@ func (p *prepared) planRoute(q request.Upgrade) (err error) {
 		q = q.Continue(lastOptions(p.files.Journal(), request.VerbUpgrade))
 		q.Bundles, q.Limit = given, limit
 		p.request = q
+		if err := p.deps.permits(q); err != nil {
+			return err
+		}
 	}
 	own, err := p.ownVersion(r)
 	if err != nil {

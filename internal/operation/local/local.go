@@ -17,6 +17,6 @@ type Options struct {
 // Deps are those of this host. The runs of one process should share them: connections are counted over all.
 func Deps(o Options) operation.Deps {
 	return operation.Deps{
-		Store: store.Dir{Root: o.Root}, Dialer: dial.New(o.SSH), Bundles: staging.New(o.Root),
+		Store: store.Dir{Root: o.Root}, Dialer: dial.New(o.SSH), Bundles: staging.New(o.Root), ControlHost: true,
 	}
 }

@@ -216,7 +216,7 @@ type Upgrade struct {
 	Force   bool          `json:"force,omitempty"`
 	Batch   string        `json:"batch,omitempty"` // workers at a time: 3 or 10%; "": one
 	Soak    time.Duration `json:"soak_ns,omitempty"`
-	Probe   string        `json:"probe,omitempty"`  // a shell command on the control host
+	Probe   string        `json:"probe,omitempty"`  // a shell command on the control host; see OfControlHost
 	Window  string        `json:"window,omitempty"` // 22:00-06:00
 	// Packages has packages upgraded that the bundles have in a newer version.
 	Packages bool `json:"packages,omitempty"`
