@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"reflect"
 	"strings"
 
@@ -71,9 +72,22 @@ func (s Setting) node(value string) (*yaml.Node, *Problem) {
 	return list, nil
 }
 
-// block returns the value of a key that is typed as YAML; nil if it says nothing.
+// block returns the value of a key that is typed as YAML, by the rules of the file that it is written into; nil if it
+// says nothing.
 func (s Setting) block(value string) (*yaml.Node, *Problem) {
-	data, _, _ := slashComments([]byte(value))
+	if strings.TrimSpace(value) == "" {
+		return nil, nil
+	}
+	l, data := theTable().newLoader(""), []byte(indented(value, "  "))
+	l.text = bytes.Split(data, []byte("\n"))
+	if l.readable(data); len(l.problems) == 0 {
+		l.visible(data)
+	}
+	if bad, is := l.first(); is {
+		bad.Key, bad.Args["key"] = s.Key, s.Key
+		return nil, &bad
+	}
+	data, _, _ = slashComments(data)
 	root, second, err := decodeYAML(data)
 	if err != nil && s.Key == "eggo.bastion" && !strings.ContainsAny(value, "\n[{") {
 		// It was typed as for ssh -J: the rule of bastions has better words for it than the parser.
@@ -87,8 +101,21 @@ func (s Setting) block(value string) (*yaml.Node, *Problem) {
 		return nil, &Problem{Line: 1, Col: 1, Key: s.Key, Code: "config.syntax", Severity: event.Error,
 			Args: map[string]string{"key": s.Key, "cause": clip(cause)}}
 	}
-	if root == nil || len(root.Content) == 0 {
+	if root == nil || len(root.Content) == 0 || isNull(root.Content[0]) {
 		return nil, nil
 	}
 	return root.Content[0], nil
+}
+
+// indented returns YAML as it is written below its key.
+func indented(value, indent string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimRight(value, "\n ") + "\n") {
+		if strings.TrimSpace(line) != "" {
+			b.WriteString(indent + line)
+		} else {
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
 }

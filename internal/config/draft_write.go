@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -171,10 +172,12 @@ func (w *writer) setting(s Setting, value string) {
 	}
 }
 
-// block writes YAML below its key. What is no YAML is not written: Draft.Check reports it.
+// block writes YAML below its key. What is no YAML is not written: Draft.Check reports it. Neither are keys that say
+// nothing, because some have a meaning by being there.
 func (w *writer) block(s Setting, value string) {
 	node, _ := s.block(value)
-	if node == nil {
+	var said Spec
+	if problems := said.Set(s.Key, value); node == nil || len(problems) == 0 && reflect.ValueOf(said).IsZero() {
 		return
 	}
 	indent, name := w.enter(s.Key)
@@ -183,13 +186,7 @@ func (w *writer) block(s Setting, value string) {
 		return
 	}
 	w.line(indent+name+":", w.words(s.Key))
-	for line := range strings.Lines(strings.TrimRight(value, "\n ") + "\n") {
-		if strings.TrimSpace(line) == "" {
-			w.b.WriteString("\n")
-			continue
-		}
-		w.b.WriteString(indent + "  " + line)
-	}
+	w.b.WriteString(indented(value, indent+"  "))
 }
 
 func (w *writer) machines() {

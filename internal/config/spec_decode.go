@@ -13,10 +13,14 @@ import (
 )
 
 // Decode reads a deploy.yaml of either layout. The problems are those of its form: what is no YAML, keys that there are
-// not, values of the wrong kind. Load finds all others as well.
+// not, values of the wrong kind, and what no Spec can hold. Load finds all others as well.
 func Decode(data []byte, filename string) (Spec, Problems) {
 	l := theTable().newLoader(filename)
 	s, _ := l.spec(data)
+	l.unsaid()
+	if at := "loadbalance"; l.maps[at] && s.LoadBalance == (BalancerSpec{}) {
+		l.require(at, "<balancer>", s.LoadBalance)
+	}
 	return s, l.sorted()
 }
 
@@ -33,6 +37,13 @@ func (l *loader) spec(data []byte) (s Spec, ok bool) {
 	}
 	l.object(v, "", reflect.ValueOf(&s).Elem())
 	return s, true
+}
+
+// unsaid reports packages from the network: in a file an empty type of the source means that, in a Spec it is nothing.
+func (l *loader) unsaid() {
+	if l.blank[sourceType] {
+		l.err(l.spot(sourceType), "config.online")
+	}
 }
 
 // source is what a file says beside its Spec: where its values stand, and what of it no Spec can hold. A Spec that was

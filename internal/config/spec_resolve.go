@@ -143,6 +143,9 @@ func (l *loader) lists(s Spec) {
 	}
 }
 
+// sourceType is the key of the kind of source of the newer layout.
+const sourceType = "install.package-source.type"
+
 // sources takes the bundles of both layouts. A file has one of them; where it has both, the later one counts.
 func (l *loader) sources(s Spec) {
 	c := l.c
@@ -161,12 +164,11 @@ func (l *loader) sources(s Spec) {
 		l.spool("package-src.distpath", s.PackageSrc.DistPath)
 	}
 	newer := func() {
-		const typeKey = "install.package-source.type"
 		if said := s.Install.PackageSource.Type; said != "" {
-			if said = l.word(typeKey, typeKey, said); said != "" {
+			if said = l.word(sourceType, sourceType, said); said != "" {
 				c.Source.Type = said
 			}
-		} else if l.blank[typeKey] { // nothing is the network
+		} else if l.blank[sourceType] { // nothing is the network
 			c.Source.Type = ""
 		}
 		l.spool("install.package-source.dstpath", s.Install.PackageSource.DstPath)

@@ -33,7 +33,7 @@ func (l *loader) set(s *Spec, key, value string) {
 		l.problems = append(l.problems, *bad)
 	case node != nil && value != "":
 		before := len(l.problems)
-		if l.shape(node, 0); len(l.problems) > before {
+		if l.shape(node, strings.Count(key, ".")+1); len(l.problems) > before {
 			for i := range l.problems[before:] { // a shape has no key by itself
 				l.problems[before+i].Key, l.problems[before+i].Args["key"] = key, key
 			}
@@ -45,6 +45,7 @@ func (l *loader) set(s *Spec, key, value string) {
 		for _, x := range l.again {
 			l.errAt(v.pos, x.path, "config.twice-in-list", "value", x.name)
 		}
+		l.unsaid()
 	}
 }
 

@@ -45,6 +45,6 @@ func (u *unsupported) settings() {
 func (u *unsupported) packages() {
 	c := u.c
 	if c.Source.Type == "" {
-		u.add("install.package-source.type", "config.online")
+		u.add(sourceType, "config.online")
 	}
 }

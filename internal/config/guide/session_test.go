@@ -102,6 +102,19 @@ func TestSession_UndoesAnImport(t *testing.T) {
 	}
 }
 
+// A session of machines that join has no step for keys of the cluster, with which machines may be in conflict.
+func TestFirstWrong_IsAStepOfMachinesThatJoin(t *testing.T) {
+	for _, line := range []string{"w1 192.0.2.2 worker arm64", "w1 10.244.0.7 worker"} {
+		s := New()
+		s.Join(rack(), "/rack.yaml")
+		s.AddMachines(s.ReadMachines(line).Entries)
+		s.Check()
+		if to, some := s.FirstWrong(); !s.Problems.HasErrors() || !some || s.Index(to) < 0 {
+			t.Errorf("%s: %q, %v", line, to, s.Problems)
+		}
+	}
+}
+
 func TestProblemsOf_EachHasOneStep(t *testing.T) {
 	s := New()
 	s.Draft = rack()

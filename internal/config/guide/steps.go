@@ -99,12 +99,16 @@ func (s *Session) ProblemsOf(t Step) config.Problems {
 	return out
 }
 
-// FirstWrong returns the first step with an error.
+// FirstWrong returns the first step with an error. Machines that join have no step for the keys of the cluster, with
+// which they may be in conflict: then it is that of the machines.
 func (s *Session) FirstWrong() (Step, bool) {
 	for _, t := range s.Steps {
 		if s.ProblemsOf(t).HasErrors() {
 			return t, true
 		}
+	}
+	if s.Joins() && s.Problems.HasErrors() {
+		return MachinesStep, true
 	}
 	return "", false
 }
