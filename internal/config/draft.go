@@ -143,8 +143,8 @@ func machineKey(i int) string { return itemKey("machines", i) }
 // entryKey is the key of an entry of a list of machines.
 var entryKey = regexp.MustCompile(`\A(?:(masters|nodes|etcds)\[([0-9]+)\]|(loadbalance))(.*)\z`)
 
-// Spec returns what the draft says, with its passwords, whether they are to be kept or not. The problems are what of it
-// cannot be read.
+// Spec returns what the draft says, with its passwords, whether they are to be kept or not. The problems name
+// what cannot be read.
 func (d Draft) Spec() (s Spec, problems Problems) {
 	for _, x := range secretSources() { // what would be asked for and was typed is known
 		if d.Value(x.secret) != "" && d.Value(x.from) == "prompt" {

@@ -38,7 +38,7 @@ type Spec struct {
 	APIServerCertSANs SANsSpec `json:"apiserver-cert-sans,omitzero"`
 	// APIServerTimeout is how long a request may take: a duration of at most 24h. Default: 120s.
 	APIServerTimeout string `json:"apiserver-timeout,omitempty"`
-	// EtcdExternal says that etcd is not installed, which is not supported yet. Default: false.
+	// EtcdExternal leaves etcd out of the installation, which is not supported yet. Default: false.
 	EtcdExternal bool `json:"etcd-external,omitempty"`
 	// EtcdToken is the token of a new etcd cluster, at most 128 characters. Default: etcd-cluster.
 	EtcdToken string `json:"etcd-token,omitempty"`
@@ -244,7 +244,7 @@ type AdditionSpec struct {
 type EggoSpec struct {
 	// Driver is binary (default: components are services) or kubeadm (static pods).
 	Driver string `json:"driver,omitempty"`
-	// Imported says that others have created the cluster; only an import writes it.
+	// Imported marks a cluster that others have created; only an import writes it.
 	Imported bool `json:"imported,omitempty"`
 	// Hostname is keep (default), or set to give machines their names.
 	Hostname string `json:"hostname,omitempty"`
@@ -308,7 +308,7 @@ type RegistrySpec struct {
 	CAPath string `json:"ca-path,omitempty"`
 }
 
-// NodeSpec is what the Node of a machine has beside what its roles give it.
+// NodeSpec describes the Node of a machine beside what its roles give it.
 type NodeSpec struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Taints are KEY=VALUE:EFFECT or KEY:EFFECT.

@@ -46,7 +46,7 @@ func (l *loader) unsaid() {
 	}
 }
 
-// source is what a file says beside its Spec: where its values stand, and what of it no Spec can hold. A Spec that was
+// source describes a file beside its Spec: where its values stand, and what no Spec can hold. A Spec that was
 // not read from a file has only paths that are given.
 type source struct {
 	given map[string]position // every key that is there, as it is written

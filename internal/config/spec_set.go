@@ -66,7 +66,7 @@ func (t *table) at(of reflect.Value, key string) (k Key, field reflect.Value) {
 }
 
 // SetMachines puts machines into the lists of their roles, in the place of those that are there; bindPort is that of
-// the load balancer. The problems are what the lists cannot say; their keys, and those of Problems.OfMachines, are
+// the load balancer. The problems report what the lists cannot say; their keys, and those of Problems.OfMachines, are
 // machines[0].ip and so on.
 func (s *Spec) SetMachines(list []Machine, bindPort string) Problems {
 	l := theTable().newLoader("")

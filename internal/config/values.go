@@ -16,7 +16,7 @@ import (
 // The rules of single values. Each takes the row of the key, the path of the value in the Spec, and what is said there;
 // where nothing is said, or something wrong, the default holds.
 
-// standard is what holds when nothing is said.
+// standard returns the value that holds when nothing is said.
 func (k Key) standard() string {
 	if k.Depends {
 		return ""

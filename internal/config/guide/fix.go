@@ -10,7 +10,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Fix is what the wizard can do about findings: change the draft, or go to the step where they are fixed.
+// Fix is an answer of the wizard to findings: change the draft, or go to the step where they are fixed.
 type Fix struct {
 	Word  string // the key of its label; "" if there is nothing
 	To    Step

@@ -27,7 +27,7 @@ type PreviewInput struct {
 	Member func(config.Machine) bool
 }
 
-// Preview returns the preview of the session. plan is what would be done, if planned; past are earlier installations on
+// Preview returns the preview of the session. plan lists the changes, if planned; past are earlier installations on
 // this control host, newest first.
 func (s *Session) Preview(p *i18n.Printer, plan []draft.Planned, planned bool, past []draft.Past) Preview {
 	in := PreviewInput{Draft: s.Draft, Cluster: s.Cluster, Plan: plan, Planned: planned, Past: past}
@@ -362,8 +362,8 @@ func (in PreviewInput) packages() bool {
 	return slices.ContainsFunc(in.Bundles, func(m *bundle.Manifest) bool { return len(m.Install) > 0 })
 }
 
-// takes is what is known of how long an install takes: what earlier ones on this control host took. A number is an
-// expectation only where one of them had about as many nodes.
+// takes returns how long an install takes, as earlier ones on this control host tell. A number is an expectation only
+// where one of them had about as many nodes.
 func (in PreviewInput) takes(p *i18n.Printer, nodes int) string {
 	if len(in.Past) == 0 || nodes == 0 {
 		return p.T("sketch.time.unknown")

@@ -46,7 +46,7 @@ type Session struct {
 
 	history history
 
-	textOf config.Draft // whose text is what Fingerprint returns
+	textOf config.Draft // whose text Fingerprint returns
 	text   string
 }
 

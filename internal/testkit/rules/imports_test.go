@@ -80,10 +80,9 @@ var dependencies = map[string][]string{
 		"internal/bundle/nodepath", "internal/remote", "internal/remote/shell", "internal/run/engine",
 		"internal/run/event", "internal/run/journal", "internal/run/control", "internal/run/state",
 		"internal/run/exitcode", "internal/run/scratch"},
-	"internal/operation/ask":    {"internal/config", "internal/run/event"}, // front ends implement it
-	"internal/operation/backup": {"internal/run/event"},
-	// pure: whatever keeps clusters at a declared state imports it
-	"internal/operation/desired": {"internal/config", "internal/bundle", "internal/run/event"},
+	"internal/operation/ask":     {"internal/config", "internal/run/event"}, // front ends implement it
+	"internal/operation/backup":  {"internal/run/event"},
+	"internal/operation/desired": {"internal/config", "internal/bundle", "internal/run/event"}, // no input or output
 	"internal/operation/present": {"internal/operation", "internal/phases", "internal/config",
 		"internal/output/document", "internal/output/i18n", "internal/output/report", "internal/bundle",
 		"internal/remote/shell", "internal/run/event"},
@@ -132,8 +131,7 @@ var dependencies = map[string][]string{
 }
 
 // within lists, for a package inside a layer, the packages of its layer that it may import. One that is not here may
-// import all of them; a new one beneath internal/phases has to be added, which is the moment to think about where it
-// stands.
+// import all of them; a new one beneath internal/phases has to be added.
 var within = map[string][]string{
 	"internal/phases/pki":               {},
 	"internal/phases/node":              {},
@@ -239,12 +237,11 @@ var only = map[string][]string{
 	// sign: SSHSIG; clusterspec: whether a key can be read; no connections
 	"golang.org/x/crypto/ssh": {"internal/remote", "internal/bundle/sign",
 		"internal/server/manager/clusterspec"},
-	"charm.land/":                  {"internal/ui"},
-	"github.com/skeema/knownhosts": {"internal/remote"},
-	"k8s.io/":                      {"internal/phases"},
-	"helm.sh/":                     {"internal/bundle/addon"},
-	// also a scratch etcd on this host
-	"go.etcd.io/":                    {"internal/phases", "internal/operation/backup"},
+	"charm.land/":                    {"internal/ui"},
+	"github.com/skeema/knownhosts":   {"internal/remote"},
+	"k8s.io/":                        {"internal/phases"},
+	"helm.sh/":                       {"internal/bundle/addon"},
+	"go.etcd.io/":                    {"internal/phases", "internal/operation/backup"}, // a scratch etcd on this host
 	"github.com/google/go-container": {"internal/bundle"},
 	"github.com/sassoftware/":        {"internal/bundle/rpm"},
 	"github.com/spf13/":              {"cmd", "internal/output/cli"},

@@ -83,7 +83,7 @@ func (p *Page) turn(e *frame.Env, word string, do func(*i18n.Printer) (string, b
 	return tea.Batch(p.changed(), p.steps[p.g.At].enter(e), frame.Send(note))
 }
 
-// saved is what is kept of the wizard.
+// saved returns the state of the wizard that is kept.
 func (p *Page) saved() draft.Saved {
 	typed := map[string]string{}
 	for _, st := range p.steps {
@@ -94,7 +94,7 @@ func (p *Page) saved() draft.Saved {
 	return p.g.Saved(typed)
 }
 
-// unsaved says whether something was typed since it was kept last.
+// unsaved reports whether something was typed since it was kept last.
 func (p *Page) unsaved() bool { return !guide.SameSaved(p.saved(), p.stored) }
 
 // save keeps what was typed.
