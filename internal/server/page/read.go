@@ -196,11 +196,7 @@ func (t *typed) nodes(q url.Values) {
 	d := config.Draft{}.WithValues(t.Settings)
 	draft.AddMachines(&d, list.Entries, nil)
 	t.SSH.User = cmp.Or(t.SSH.User, d.Value("username"))
-	for _, key := range []string{"eggo.machines", "eggo.bastion"} {
-		if said := d.Value(key); said != "" {
-			t.Settings[key] = said
-		}
-	}
+	t.takeLogins(d)
 	for _, m := range d.Machines {
 		port, _ := strconv.Atoi(m.Port) // the grammar has checked it
 		if m.Has(bundle.LoadBalancer) && t.isBalancer(m, port) {
@@ -268,6 +264,16 @@ func (t *typed) logins(q url.Values) {
 			}
 		case password == "" || !draft.AskBastion(&d, t.SSH.User, who):
 			t.wrongly(field, "page.login", "name", event.Clean(who))
+		}
+	}
+	t.takeLogins(d)
+}
+
+// takeLogins takes the logins of single nodes and the bastions of a draft into the settings.
+func (t *typed) takeLogins(d config.Draft) {
+	for _, key := range []string{"eggo.machines", "eggo.bastion"} {
+		if said := d.Value(key); said != "" {
+			t.Settings[key] = said
 		}
 	}
 }
