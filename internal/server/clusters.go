@@ -138,9 +138,9 @@ func (s *Server) create(ctx context.Context, who access.Grant, in *CreateInput) 
 	if err := s.askedFor(ctx, c.Name, text, true, in.Body.Options.Secrets); err != nil {
 		return nil, err
 	}
-	v, err := s.Manager.Create(ctx, c.Name, manager.Request{By: who.Name, Wanted: want, Request: request,
+	v, err := s.Manager.Create(ctx, c.Name, manager.Request{By: who.Name(), Wanted: want, Request: request,
 		Prepare: func() error {
-			s.Runs.SetSecrets(c.Name, who.Name, in.Body.Options.Secrets)
+			s.Runs.SetSecrets(c.Name, who.Name(), in.Body.Options.Secrets)
 			return s.written(c.Name, files)
 		}})
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *Server) written(cluster string, files map[string]string) error {
 
 // take imports a cluster.
 func (s *Server) take(ctx context.Context, who access.Grant, in *ImportInput) (*shown, error) {
-	q := manager.Request{By: who.Name}
+	q := manager.Request{By: who.Name()}
 	text := in.Body.Kubeconfig
 	if text != "" {
 		if err := runs.Importable([]byte(text)); err != nil {
@@ -311,7 +311,7 @@ func (s *Server) begin(
 	if err != nil {
 		return nil, err
 	}
-	q.By, q.Revision, q.Final = who.Name, revision, p.Seeded
+	q.By, q.Revision, q.Final = who.Name(), revision, p.Seeded
 	if q.Request, err = raw(p); err != nil {
 		return nil, err
 	}
@@ -322,7 +322,7 @@ func (s *Server) begin(
 	}
 	if prepare, undo := q.Prepare, q.Undo; o.Secrets != nil {
 		q.Prepare = func() error {
-			s.Runs.SetSecrets(name, who.Name, o.Secrets)
+			s.Runs.SetSecrets(name, who.Name(), o.Secrets)
 			if prepare == nil {
 				return nil
 			}
@@ -354,7 +354,7 @@ func (s *Server) remove(ctx context.Context, who access.Grant, in *deleteInput) 
 		if err != nil {
 			return nil, err
 		}
-		v, err = s.Manager.Forget(ctx, in.Cluster, manager.Request{By: who.Name, Revision: revision})
+		v, err = s.Manager.Forget(ctx, in.Cluster, manager.Request{By: who.Name(), Revision: revision})
 		if err != nil {
 			return nil, err
 		}

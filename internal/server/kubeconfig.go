@@ -96,12 +96,12 @@ func (s *Server) issue(ctx context.Context, who access.Grant, in *issueInput) (*
 		return nil, err
 	}
 	now := time.Now()
-	pair, err := pki.Client(filepath.Join(filepath.Dir(s.Runs.Kubeconfig(v.Record)), "pki"), namePrefix+who.Name,
+	pair, err := pki.Client(filepath.Join(filepath.Dir(s.Runs.Kubeconfig(v.Record)), "pki"), namePrefix+who.Name(),
 		namePrefix+string(role), now, now.Add(time.Duration(in.Body.Hours)*time.Hour))
 	if err != nil {
 		return nil, err
 	}
-	text, err := kubeconfigOf(v.Name, api, who.Name, pair)
+	text, err := kubeconfigOf(v.Name, api, who.Name(), pair)
 	return &fileOutput{"application/yaml", text}, err
 }
 

@@ -137,7 +137,7 @@ func (s *Server) carryOn(ctx context.Context, who access.Grant, in *actInput) (*
 	// A deletion and a restore, which an administrator began, are continued by one only. What an operator may begin he
 	// continues as it was wanted, also what needed an administrator then, such as nodes or a bundle from elsewhere.
 	_, denied := access.Check(ctx, s.Access, access.Administer, in.Cluster)
-	q := manager.Request{By: who.Name, Revision: revision, Check: func(r manager.Record) error {
+	q := manager.Request{By: who.Name(), Revision: revision, Check: func(r manager.Record) error {
 		if k := r.Continued(); k == manager.Delete || k == manager.Restore {
 			return denied
 		}
@@ -175,7 +175,7 @@ func (s *Server) carryOn(ctx context.Context, who access.Grant, in *actInput) (*
 		if err != nil {
 			return nil, err
 		}
-		q.Prepare = func() error { s.Runs.SetSecrets(in.Cluster, who.Name, o.Secrets); return nil }
+		q.Prepare = func() error { s.Runs.SetSecrets(in.Cluster, who.Name(), o.Secrets); return nil }
 	}
 	v, err := s.Manager.Continue(ctx, in.Cluster, q)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Server) cancel(ctx context.Context, who access.Grant, in *cancelInput) 
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.Manager.Cancel(ctx, in.Cluster, manager.Request{By: who.Name, Revision: revision})
+	v, err := s.Manager.Cancel(ctx, in.Cluster, manager.Request{By: who.Name(), Revision: revision})
 	if err != nil {
 		return nil, err
 	}

@@ -120,17 +120,21 @@ func Check(ctx context.Context, by Control, a Action, cluster string) (Caller, e
 
 // Grant is the result of a check: its caller may do what was checked. Only Allow, Known and Anybody make one, and each
 // method of a service takes one.
-type Grant struct {
-	caller
-}
+type Grant struct{ caller Caller }
 
-// caller has its fields seen in a Grant, and set nowhere else.
-type caller = Caller
-
-// Caller returns who has the grant; one of Anybody has none.
+// Caller returns the caller that has the grant; that of Anybody is empty.
 func (g Grant) Caller() Caller { return g.caller }
 
-// Allow is Check with a grant as its result.
+// ID returns the ID of the caller.
+func (g Grant) ID() string { return g.caller.ID }
+
+// Name returns the name of the caller.
+func (g Grant) Name() string { return g.caller.Name }
+
+// Token returns the ID of the API token that the request came with, "" if it came with none.
+func (g Grant) Token() string { return g.caller.Token }
+
+// Allow checks as Check does, and returns a grant.
 func Allow(ctx context.Context, by Control, a Action, cluster string) (Grant, error) {
 	c, err := Check(ctx, by, a, cluster)
 	if err != nil {
@@ -151,7 +155,7 @@ func Known(ctx context.Context, by Control) (Grant, error) {
 	return Grant{c}, nil
 }
 
-// Anybody is a grant of what everybody may do, such as to log in.
+// Anybody returns a grant of what everybody may do, such as to log in.
 func Anybody(context.Context) Grant { return Grant{} }
 
 // Unknown is the fault of a cluster that there is not.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -62,6 +63,19 @@ func TestCheck(t *testing.T) {
 		if err == nil && got.Name != "ann" {
 			t.Error(got)
 		}
+	}
+}
+
+// No other package can set the caller of a grant.
+func TestGrant_HasNoFieldToSet(t *testing.T) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Grant]()) {
+		if f.IsExported() || f.Anonymous {
+			t.Errorf("%s can be set", f.Name)
+		}
+	}
+	g, err := Allow(With(t.Context(), Caller{"1", "ann", "t"}), roles{"seen": Viewer}, View, "seen")
+	if err != nil || g.ID() != "1" || g.Name() != "ann" || g.Token() != "t" || g.Caller() != (Caller{"1", "ann", "t"}) {
+		t.Error(g, err)
 	}
 }
 

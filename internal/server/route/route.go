@@ -21,11 +21,11 @@ type Route[I, O any] struct {
 	Allow func(ctx context.Context, path Path) (access.Grant, error)
 	// Method does what is asked for.
 	Method func(context.Context, access.Grant, *I) (*O, error)
-	// Audit says which requests are written down before Method is called.
+	// Audit selects the requests that are written down before Method is called.
 	Audit Audit
 	// About returns what the audit log has of a request besides its path; nil: nothing.
 	About func(*I) (cluster, target string)
-	// Self: a request is about its caller, in the audit log.
+	// Self makes the caller the target of the entry in the audit log.
 	Self bool
 	// Enter lets a request in until leave is called, or refuses one of too many, of which nothing is written down; nil:
 	// all are let in.
@@ -41,7 +41,7 @@ type Path func(name string) string
 // clusterPart is the part of a path that names a cluster.
 const clusterPart = "cluster"
 
-// Audit says which requests of a caller who is known are written down.
+// Audit selects the requests of a known caller that are written down.
 type Audit int
 
 // What is written down.
@@ -59,7 +59,7 @@ func May(by access.Control, a access.Action) func(context.Context, Path) (access
 	}
 }
 
-// allowed is what the check of a request came to.
+// allowed has the result of the check of a request.
 type allowed struct {
 	grant access.Grant
 	err   error
@@ -92,7 +92,7 @@ func checked(ctx context.Context) allowed {
 	return a
 }
 
-// unchecked is the fault of a request that nothing has checked.
+// unchecked returns the fault of a request that nothing has checked.
 func unchecked() error { return event.NewFault(event.ClassAuth, "access.unauthenticated", nil) }
 
 // Call calls the method for a caller in this process, as a request of the API would: with the same check, the same
@@ -101,13 +101,19 @@ func (r *Route[I, O]) Call(ctx context.Context, in *I) (*O, error) {
 	if in == nil { // nothing has to be said
 		in = new(I)
 	}
-	g, err := r.Allow(ctx, pathOf(in))
+	body, done, err := turn(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	g, err := r.Allow(ctx, pathOf(in)) // after the turn: the wait may be long, and a right may end meanwhile
 	if err != nil {
 		return nil, problem.Of(problem.From(ctx), r.record(ctx, in, err))
 	}
-	if err := r.shaped(ctx, in); err != nil {
+	if err := r.shaped(ctx, in, body); err != nil {
 		return nil, err
 	}
+	done()
 	out, err := r.run(ctx, g, in)
 	if err != nil {
 		return nil, problem.Of(problem.From(ctx), err)

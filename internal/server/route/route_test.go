@@ -88,7 +88,7 @@ func newWorld() *world {
 				return nil, event.NewFault(event.ClassLocked, "manager.revision", nil, "cluster", in.Cluster)
 			}
 			out := &output{}
-			out.Body.Said = who.Name + " of " + in.Cluster
+			out.Body.Said = who.Name() + " of " + in.Cluster
 			return out, nil
 		},
 		About: func(in *input) (string, string) { return "another", in.Body.Name },
@@ -235,6 +235,20 @@ func TestCall_WaitsForItsTurn(t *testing.T) {
 		return nil, context.Canceled
 	})
 	if _, err := w.route.Call(ctx, in); err == nil || w.calls != 1 {
+		t.Error(err, w.calls)
+	}
+}
+
+// A caller who loses the role while an input waits for its turn is refused, as by REST.
+func TestCall_ChecksAccessAfterItsTurn(t *testing.T) {
+	w, in := newWorld(), &input{Cluster: "one"}
+	in.Body.Name = "x"
+	ctx := WithTurns(caller(t.Context(), "ann", "en"), func(context.Context, int) (func(), error) {
+		viewer(w)
+		return func() {}, nil
+	})
+	_, err := w.route.Call(ctx, in)
+	if p, is := err.(*problem.Problem); !is || p.Code != "access.denied" || w.calls != 0 {
 		t.Error(err, w.calls)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -37,8 +38,9 @@ func misshapen(ctx context.Context, by access.Control, op *huma.Operation, path 
 	_ = by.Record(ctx, entry(who, op.OperationID, string(name[:min(len(name), LongestName)])))
 }
 
-// shaped refuses an input that does not have the shape of the route: the document has its limits, for all who call it.
-func (r *Route[I, O]) shaped(ctx context.Context, in *I) error {
+// shaped refuses an input, with its body as JSON, that does not have the shape of the route: the document has its
+// limits, for all who call it.
+func (r *Route[I, O]) shaped(ctx context.Context, in *I, text []byte) error {
 	doc := r.api.OpenAPI()
 	op := problem.Operations(doc.Paths[r.Operation.Path])[r.Operation.Method]
 	found, all := &huma.ValidateResult{}, doc.Components.Schemas
@@ -53,16 +55,12 @@ func (r *Route[I, O]) shaped(ctx context.Context, in *I) error {
 		huma.Validate(all, p.Schema, at, huma.ModeWriteToServer, value, found)
 	}
 	errs := problem.Details(found)
-	if body := reflect.ValueOf(in).Elem().FieldByName("Body"); body.IsValid() && op.RequestBody != nil {
-		text, err := json.Marshal(body.Interface())
-		if err != nil {
+	if text != nil && op.RequestBody != nil {
+		var body any
+		if err := json.Unmarshal(text, &body); err != nil {
 			return err
 		}
-		more, err := r.bodyShape(ctx, text, op.RequestBody.Content["application/json"].Schema)
-		if err != nil {
-			return err
-		}
-		errs = append(errs, more...)
+		errs = append(errs, problem.Wrong(all, op.RequestBody.Content["application/json"].Schema, body)...)
 	}
 	if len(errs) == 0 {
 		return nil
@@ -79,21 +77,25 @@ func WithTurns(ctx context.Context, wait func(context.Context, int) (done func()
 	return context.WithValue(ctx, turnKey{}, wait)
 }
 
-// bodyShape returns what is wrong with the shape of a body. Few large ones are looked at at the same time: a decoded
-// body takes many times its size.
-func (r *Route[I, O]) bodyShape(ctx context.Context, text []byte, schema *huma.Schema) ([]*huma.ErrorDetail, error) {
+// turn returns the body of an input as JSON, nil if it has none, once it may be decoded until done is called. Few large
+// ones are decoded at the same time: a decoded body takes many times its size.
+func turn(ctx context.Context, in any) (text []byte, done func(), err error) {
+	done = func() {}
+	body := reflect.ValueOf(in).Elem().FieldByName("Body")
+	if !body.IsValid() {
+		return nil, done, nil
+	}
+	if text, err = json.Marshal(body.Interface()); err != nil {
+		return nil, nil, err
+	}
 	if wait, is := ctx.Value(turnKey{}).(func(context.Context, int) (func(), error)); is {
-		done, err := wait(ctx, len(text))
+		over, err := wait(ctx, len(text))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		defer done()
+		done = sync.OnceFunc(over)
 	}
-	var body any
-	if err := json.Unmarshal(text, &body); err != nil {
-		return nil, err
-	}
-	return problem.Wrong(r.api.OpenAPI().Components.Schemas, schema, body), nil
+	return text, done, nil
 }
 
 // pathOf returns the parts of a path that an input has.

@@ -154,7 +154,7 @@ func (x *api) known(ctx context.Context, _ route.Path) (access.Grant, error) {
 // person allows who has logged in: an API token must not make itself another one.
 func (x *api) person(ctx context.Context, path route.Path) (access.Grant, error) {
 	g, err := x.known(ctx, path)
-	if err == nil && g.Token != "" {
+	if err == nil && g.Token() != "" {
 		err = event.NewFault(event.ClassAuth, "account.session-only", nil)
 	}
 	return g, err
@@ -172,7 +172,7 @@ func (x *api) lasting(ctx context.Context, path route.Path) (access.Grant, error
 // revokes allows who ends an API token of the path: whoever has found one ends no others with it.
 func (x *api) revokes(ctx context.Context, path route.Path) (access.Grant, error) {
 	g, err := x.known(ctx, path)
-	if err == nil && g.Token != "" && g.Token != path("token") {
+	if err == nil && g.Token() != "" && g.Token() != path("token") {
 		err = event.NewFault(event.ClassAuth, "account.token-self", nil)
 	}
 	if err == nil {
@@ -318,8 +318,8 @@ type Me struct {
 }
 
 func (x *api) me(ctx context.Context, who access.Grant, _ *none) (*body[Me], error) {
-	u, err := x.a.ByID(ctx, who.ID)
-	return &body[Me]{Me{userOf(u), who.Token}}, err
+	u, err := x.a.ByID(ctx, who.ID())
+	return &body[Me]{Me{userOf(u), who.Token()}}, err
 }
 
 type passwordInput struct {
@@ -332,5 +332,5 @@ type passwordInput struct {
 }
 
 func (x *api) changePassword(ctx context.Context, who access.Grant, in *passwordInput) (*none, error) {
-	return nil, x.a.ChangePassword(ctx, who.ID, in.Body.Old, in.Body.New, account.Sent(ctx), in.Body.Tokens)
+	return nil, x.a.ChangePassword(ctx, who.ID(), in.Body.Old, in.Body.New, account.Sent(ctx), in.Body.Tokens)
 }

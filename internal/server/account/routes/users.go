@@ -121,7 +121,7 @@ type TokensInput struct {
 }
 
 func (x *api) tokens(ctx context.Context, who access.Grant, in *TokensInput) (*body[problem.List[Token]], error) {
-	owner := who.ID
+	owner := who.ID()
 	if in.All {
 		if _, err := x.administers(ctx, false); err != nil {
 			return nil, err
@@ -145,7 +145,7 @@ func (x *api) createToken(ctx context.Context, who access.Grant, in *createToken
 	if err := x.onCluster(ctx, who.Caller(), in.Body.Cluster); err != nil {
 		return nil, err
 	}
-	t, text, err := x.a.NewToken(ctx, who.ID, account.Token{Name: in.Body.Name, Role: access.Role(in.Body.Role),
+	t, text, err := x.a.NewToken(ctx, who.ID(), account.Token{Name: in.Body.Name, Role: access.Role(in.Body.Role),
 		Cluster: in.Body.Cluster, Ends: in.Body.Ends})
 	out := tokenOf(t)
 	out.Token = text
@@ -157,7 +157,7 @@ type tokenInput struct {
 }
 
 func (x *api) deleteToken(ctx context.Context, who access.Grant, in *tokenInput) (*none, error) {
-	owner := who.ID
+	owner := who.ID()
 	role, err := x.a.RoleOf(ctx, who.Caller(), "")
 	if err != nil {
 		return nil, err

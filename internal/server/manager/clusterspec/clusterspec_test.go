@@ -285,6 +285,17 @@ func TestDeploy_RefusesLabelsWithoutAKubelet(t *testing.T) {
 	}
 }
 
+// The name of one node can be the first part of another's, with a dot after it.
+func TestLabelAt_TakesTheLongestName(t *testing.T) {
+	nodes := []Node{{Name: "a"}, {Name: "a.b"}}
+	for key, want := range map[string]string{"eggo.nodes.a.labels.x": "body.nodes[0].labels",
+		"eggo.nodes.a.b.labels.x": "body.nodes[1].labels", "eggo.nodes.a.b.taints[0]": "body.nodes[1].taints"} {
+		if got := labelAt(key, nodes); got != want {
+			t.Errorf("%s: %s, want %s", key, got, want)
+		}
+	}
+}
+
 // A deploy.yaml that says what the API has no words for is not written for other machines without it.
 func TestWhatOtherMachinesKeep(t *testing.T) {
 	const plain = "cluster-id: one\nusername: root\nmasters:\n- {name: m1, ip: 192.0.2.1}\nnodes:\n" +

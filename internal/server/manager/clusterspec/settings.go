@@ -1,6 +1,7 @@
 package clusterspec
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -87,16 +88,19 @@ func labeled(s *config.Spec, nodes []Node) {
 	}
 }
 
-// labelAt returns the part of a request that a key below eggo.nodes comes from.
+// labelAt returns the part of a request that a key below eggo.nodes comes from: that of the node with the longest name
+// that fits, since names have dots, too.
 func labelAt(key string, nodes []Node) string {
+	longest, at := -1, ""
 	for i, n := range nodes {
-		if field, its := strings.CutPrefix(key, "eggo.nodes."+n.Name); its && (field == "" || field[0] == '.') {
-			at := "body.nodes[" + strconv.Itoa(i) + "].labels"
-			if strings.HasPrefix(field, ".taints") {
-				at = strings.TrimSuffix(at, "labels") + "taints"
-			}
-			return at
+		field, its := strings.CutPrefix(key, "eggo.nodes."+n.Name)
+		if !its || field != "" && field[0] != '.' || len(n.Name) <= longest {
+			continue
+		}
+		longest, at = len(n.Name), "body.nodes["+strconv.Itoa(i)+"].labels"
+		if strings.HasPrefix(field, ".taints") {
+			at = strings.TrimSuffix(at, "labels") + "taints"
 		}
 	}
-	return location(key, "")
+	return cmp.Or(at, location(key, ""))
 }
