@@ -178,8 +178,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	defer keepAudit(ctx, accounts, o.auditDays, cautious{sure}, report)()
 	rules := clusterspec.Rules{Shared: o.shared, Own: env.Own}
 	site, err := page.New(page.Options{Rules: rules, Access: accounts,
-		Users: routes.InProcess(accounts, identity != nil), Dir: runner.Dir, Usual: runner.Usual,
-		Bundles: o.bundles, Version: buildVersion(),
+		Dir: runner.Dir, Usual: runner.Usual, Bundles: o.bundles, Version: buildVersion(),
 		Open: func(ctx context.Context, cluster, run string) (page.Log, error) {
 			return runner.Log(ctx, cluster, run)
 		}})
@@ -190,7 +189,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 		Manager: m, Runs: runner, Access: accounts, Bundles: o.bundles, Version: buildVersion(), Page: site.Handler,
 		Rules: rules, Deps: func() operation.Deps { return shared }, Keep: o.upkeep.Keep,
 		Asker: told,
-		More:  func(api huma.API) { routes.Register(api, accounts, identity != nil, m.Has) },
+		More:  func(api huma.API) { site.Users = routes.Register(api, accounts, identity != nil, m.Has) },
 	})
 	listener, err := listen.Listen(ctx, o.address, certs, o.limits())
 	if err != nil {

@@ -60,6 +60,7 @@ type BackupPath struct {
 	Backup string `path:"backup" maxLength:"255" doc:"The name of a backup of this cluster."`
 }
 
+// VerifyInput is the request that verifies a backup.
 type VerifyInput struct {
 	BackupPath
 	Body struct {
@@ -68,6 +69,7 @@ type VerifyInput struct {
 	}
 }
 
+// VerifyOutput is the result of a verification.
 type VerifyOutput struct {
 	Body struct {
 		Backup
@@ -80,6 +82,7 @@ type VerifyOutput struct {
 	}
 }
 
+// RestoreBackupInput is the request that restores a backup.
 type RestoreBackupInput struct {
 	BackupPath
 	Matching

@@ -19,6 +19,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
 
+// ListInput selects a page of the list of clusters.
 type ListInput struct {
 	problem.Page
 	Ready bool `query:"ready" doc:"Only those that are ready."`
@@ -26,6 +27,7 @@ type ListInput struct {
 
 type listOutput struct{ Body problem.List[Cluster] }
 
+// CreateInput is the request that creates a cluster.
 type CreateInput struct {
 	Body struct {
 		clusterspec.Cluster
@@ -33,6 +35,7 @@ type CreateInput struct {
 	}
 }
 
+// UpdateInput is the request that sets the nodes of a cluster.
 type UpdateInput struct {
 	InCluster
 	Matching
@@ -46,7 +49,7 @@ type UpdateInput struct {
 	}
 }
 
-type ImportInput struct {
+type importInput struct {
 	Body struct {
 		Name       string `json:"name" maxLength:"64" minLength:"1"`
 		Kubeconfig string `json:"kubeconfig,omitempty" maxLength:"1048576" doc:"Of a cluster that the state directory does not have: it can only be viewed."`
@@ -73,7 +76,7 @@ func (s *Server) clusters(api huma.API) {
 	take := op("import-cluster", "POST", "/clusters:import", "Import a cluster", 202)
 	take.Errors = []int{http.StatusNotFound} // the state directory does not have it
 	add(s, api, take, access.Administer, s.take,
-		func(i *ImportInput) (string, string) { return i.Body.Name, "" })
+		func(i *importInput) (string, string) { return i.Body.Name, "" })
 	const one = "/clusters/{cluster}"
 	s.GetCluster = add(s, api, op("get-cluster", "GET", one, "Get a cluster", 200), access.View, s.get)
 	s.UpdateCluster = add(s, api, op("update-cluster", "PUT", one, "Set the nodes of a cluster", 202),
@@ -212,7 +215,7 @@ func (s *Server) written(cluster string, files map[string]string) error {
 }
 
 // take imports a cluster.
-func (s *Server) take(ctx context.Context, who access.Grant, in *ImportInput) (*shown, error) {
+func (s *Server) take(ctx context.Context, who access.Grant, in *importInput) (*shown, error) {
 	q := manager.Request{By: who.Name()}
 	text := in.Body.Kubeconfig
 	if text != "" {

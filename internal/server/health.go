@@ -20,6 +20,7 @@ type Health struct {
 	Reason *Fault    `json:"reason,omitempty" doc:"Why the cluster was Unavailable, Unreachable or Connecting."`
 }
 
+// HealthInput selects a page of the health history of a cluster.
 type HealthInput struct {
 	InCluster
 	After uint64 `query:"after" doc:"The value of next of the page before."`

@@ -41,6 +41,7 @@ type cancelInput struct {
 	Matching
 }
 
+// UpgradeInput is the request that upgrades a cluster.
 type UpgradeInput struct {
 	InCluster
 	Matching

@@ -38,7 +38,7 @@ type Options struct {
 	Keep    int    // backups of each cluster by the server's plan; 0: all
 	Bundles string // the directory of bundles
 	Version string
-	// More adds the routes of others, such as those of accounts; nil: none.
+	// More adds the routes of others, such as those of accounts, before Page is called; nil: none.
 	More func(huma.API)
 	// Page returns the web page, which calls the service; nil: there is none.
 	Page func(*Service) http.Handler
@@ -193,8 +193,8 @@ func add[I, O any](
 	if may == access.Administer { // who reads a secret is written down, too
 		r.Audit = route.All
 	}
-	for _, r.About = range about {
-		continue
+	if len(about) > 0 {
+		r.About = about[0]
 	}
 	return route.Add(api, addressed{s.Access}, r)
 }

@@ -202,7 +202,7 @@ func (m *Manager) Changes(ctx context.Context, after uint64) ([]Change, error) {
 	}
 }
 
-// Clusters returns all clusters, by name. Nobody changes what is returned.
+// Clusters returns all clusters, by name. The views are shared: do not change them.
 func (m *Manager) Clusters() []*View {
 	all := m.each()
 	out := make([]*View, 0, len(all))

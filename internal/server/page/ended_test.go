@@ -70,7 +70,7 @@ func beginGuarded(t *testing.T) *guarded {
 	d := local.Deps(local.Options{Root: root})
 	g.handler = server.New(server.Options{Manager: m, Access: a, Version: "v1", Bundles: t.TempDir(),
 		Deps: func() operation.Deps { return d }, Runs: runs.New(runs.Options{Root: root, Data: t.TempDir()}),
-		More: func(api huma.API) { routes.Register(api, a, false, m.Has) }, Page: g.page.Handler})
+		More: func(api huma.API) { g.page.Users = routes.Register(api, a, false, m.Has) }, Page: g.page.Handler})
 	return g
 }
 

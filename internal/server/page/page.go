@@ -53,7 +53,7 @@ type Options struct {
 	// Usual is how long steps took in earlier runs; nil: nobody knows.
 	Usual  func(ctx context.Context, cluster, run string) state.History
 	Access *account.Accounts
-	// Users are the methods about users; nil: those of Access, without an identity provider.
+	// Users are the methods about users. They have to be there before Handler is called.
 	Users *routes.Service
 	Rules clusterspec.Rules
 	// Bundles is the directory of bundles, for people to read.
@@ -96,9 +96,7 @@ func New(o Options) (*Page, error) {
 
 // Handler answers the requests of browsers by the methods of a service. Requests have their caller (access.From).
 func (p *Page) Handler(api *server.Service) http.Handler {
-	if p.api = api; p.Users == nil {
-		p.Users = routes.InProcess(p.Access, false)
-	}
+	p.api = api
 	return p.routes()
 }
 

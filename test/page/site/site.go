@@ -140,8 +140,7 @@ func New(ctx context.Context, dir string) (s *Site, err error) {
 
 func (s *Site) serve(ctx context.Context, bundles string) error {
 	var err error
-	s.Page, err = page.New(page.Options{Access: s.Accounts,
-		Users: standIn(s, routes.InProcess(s.Accounts, false)), Dir: s.Runner.Dir, Usual: s.Runner.Usual,
+	s.Page, err = page.New(page.Options{Access: s.Accounts, Dir: s.Runner.Dir, Usual: s.Runner.Usual,
 		Bundles: bundles, Version: "v1.2.0", Open: func(ctx context.Context, cluster, run string) (page.Log, error) {
 			return s.Runner.Log(ctx, cluster, run)
 		}})
@@ -153,7 +152,7 @@ func (s *Site) serve(ctx context.Context, bundles string) error {
 		Bundles: bundles, Version: "v1.2.0", Deps: func() operation.Deps { return d },
 		Page:  func(api *server.Service) http.Handler { return s.Page.Handler(standIn(s, api)) },
 		Asker: func(secrets map[string]string) ask.Asker { return ask.WithAnswers(ask.Nobody{}, secrets) },
-		More:  func(api huma.API) { routes.Register(api, s.Accounts, false, nil) }})
+		More:  func(api huma.API) { s.Page.Users = standIn(s, routes.Register(api, s.Accounts, false, nil)) }})
 	s.web = httptest.NewUnstartedServer(nil)
 	s.web.Config = listen.Server(ctx, s.between(s.Handler), listen.Usual(), slog.New(slog.DiscardHandler))
 	s.web.StartTLS()

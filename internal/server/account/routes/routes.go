@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
@@ -36,12 +35,12 @@ type Service struct {
 type api struct {
 	a    *account.Accounts
 	with bool // an identity provider
-	// there says whether a cluster exists.
+	// there reports whether a cluster exists.
 	there func(cluster string) bool
 }
 
-// Register adds the routes to an API; provider says that logins with an identity provider are possible. Roles and API
-// tokens are given on clusters that are there; nil: on any.
+// Register adds the routes to an API, and returns the methods that the web page calls. With provider, logins with an
+// identity provider are possible. Roles and API tokens are given on clusters that are there; nil: on any.
 func Register(to huma.API, a *account.Accounts, provider bool, there func(cluster string) bool) *Service {
 	if there == nil {
 		there = func(string) bool { return true }
@@ -76,13 +75,6 @@ func Register(to huma.API, a *account.Accounts, provider bool, there func(cluste
 	return s
 }
 
-// InProcess returns the methods for a caller in this process that has no API.
-func InProcess(a *account.Accounts, provider bool) *Service {
-	c := huma.DefaultConfig("", "")
-	c.CreateHooks = nil
-	return Register(humago.New(http.NewServeMux(), c), a, provider, nil)
-}
-
 // tokenRoutes adds the routes of API tokens.
 func (x *api) tokenRoutes(to huma.API, s *Service) {
 	s.ListTokens = route.Add(to, x.a, route.Route[TokensInput, body[problem.List[Token]]]{Operation: op("list-tokens",
@@ -108,7 +100,7 @@ func person(o huma.Operation) huma.Operation {
 	return o
 }
 
-// open adds a route for everybody, which writes down by itself what is done.
+// open adds a route for everybody, without an entry in the audit log: its method writes down what it does.
 func open[I, O any](
 	to huma.API, x *api, o huma.Operation, do func(context.Context, access.Grant, *I) (*O, error),
 ) *route.Route[I, O] {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/phases/pki"
+	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
 
 // kept is what the files of clusters, or of runs, said when they were read last. They are read again when they are
@@ -56,6 +57,33 @@ func (k *kept[T]) forget(cluster string) T {
 	have := k.all[cluster].value
 	delete(k.all, cluster)
 	return have
+}
+
+// forget removes what is kept of the files of a cluster.
+func (r *Runner) forget(cluster string) {
+	r.machines.forget(cluster)
+	r.found.forget(cluster)
+	r.certs.forget(cluster)
+	for _, only := range []bool{false, true} {
+		if api := r.apis.forget(r.Kubeconfig(manager.Record{Name: cluster, Kubeconfig: only})); api != nil {
+			api.client.CloseIdleConnections()
+		}
+	}
+}
+
+// forgetOthers forgets the clusters of the last scan that the state directory no longer has, such as those that the
+// command line has removed.
+func (r *Runner) forgetOthers(now []string) {
+	slices.Sort(now)
+	r.mu.Lock()
+	was := r.scanned
+	r.scanned = now
+	r.mu.Unlock()
+	for _, cluster := range was {
+		if _, is := slices.BinarySearch(now, cluster); !is {
+			r.forget(cluster)
+		}
+	}
 }
 
 func same(a, b fs.FileInfo) bool {

@@ -161,8 +161,14 @@ func TestScan_SeesWhatOtherProcessesDo(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
+	if _, _, err := r.Machines(t.Context(), "one"); err != nil {
+		t.Error(err)
+	}
 	if list, err := r.Scan(t.Context()); len(list) != 0 || err != nil {
 		t.Error(list, err)
+	}
+	if len(r.found.all) != 0 || len(r.machines.all) != 0 {
+		t.Error(r.found.all, r.machines.all)
 	}
 }
 
@@ -220,6 +226,33 @@ func TestReach_KeepsAConnection(t *testing.T) {
 	}
 	if len(r.apis.all) != 0 {
 		t.Error(r.apis.all)
+	}
+}
+
+// A path that has begun to drop packets is seen by a new connection, within the same request.
+func TestReach_LeavesASilentConnection(t *testing.T) {
+	var first atomic.Pointer[string]
+	var asked atomic.Int32
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		first.CompareAndSwap(nil, &q.RemoteAddr)
+		if asked.Add(1) > 1 && q.RemoteAddr == *first.Load() {
+			<-q.Context().Done()
+			return
+		}
+		_, _ = w.Write([]byte("ok"))
+	}))
+	defer srv.Close()
+	api, err := ReadKubeconfig([]byte(kubeconfigFor(srv, `{"token":"t"}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodGet, http.MethodGet} {
+		if text, err := api.Do(t.Context(), method, "/readyz", "", nil); string(text) != "ok" || err != nil {
+			t.Errorf("%q %v", text, err)
+		}
+	}
+	if n := asked.Load(); n != 4 {
+		t.Errorf("%d requests, not 4", n)
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -54,8 +54,10 @@ type kubeconfig struct {
 }
 
 const (
-	// idleFor is how long a connection to an API server is kept that nobody uses: until the next look at its health.
+	// idleFor is how long a connection to an API server is kept without a request: until the next look at its health.
 	idleFor = time.Minute
+	// silentFor limits the wait for an answer over a connection that was kept: a firewall may drop its packets by now.
+	silentFor = 2 * time.Second
 	// idleMost is how many are kept to one of them.
 	idleMost = 1
 	// smallBuffer is the size of the buffers of a connection: most answers are a word.
@@ -70,8 +72,6 @@ type API struct {
 	client *http.Client
 	// route returns how the API server is reached; nil: directly.
 	route func() *apiRoute
-	// far reports whether the last connection led through a node of the cluster.
-	far atomic.Bool
 }
 
 // Importable refuses a kubeconfig that is not to be taken over. Besides what ReadKubeconfig refuses, that is a path in
@@ -162,10 +162,39 @@ func isPort(text string) bool {
 	return text == "" || err == nil && n > 0
 }
 
-// Do sends a request, and gives the answer of a status below 300.
+// errSilent ends a request without an answer over a connection that was kept.
+var errSilent = errors.New("no answer over a kept connection")
+
+// Do sends a request, and returns the answer of a status below 300. A GET without an answer over a connection that was
+// kept is sent again over a new one.
 func (a *API) Do(ctx context.Context, method, path, kind string, body []byte) ([]byte, error) {
+	text, err := a.try(ctx, method, path, kind, body)
+	if errors.Is(err, errSilent) && ctx.Err() == nil {
+		a.client.CloseIdleConnections()
+		text, err = a.try(ctx, method, path, kind, body)
+	}
+	return text, err
+}
+
+// try sends a request once. The error is errSilent if a kept connection gave no answer to a GET. A connection that
+// leads through a node is closed afterwards: to keep it would keep the login to the node, and the direct way would not
+// be tried again.
+func (a *API) try(ctx context.Context, method, path, kind string, body []byte) (text []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerIn)
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	silent, far := time.AfterFunc(answerIn, func() { end(errSilent) }), false
+	silent.Stop()
+	defer silent.Stop()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		if silent.Stop(); c.Reused && method == http.MethodGet {
+			silent.Reset(silentFor)
+		}
+		if t, is := c.Conn.(*tls.Conn); is {
+			_, far = t.NetConn().(tunneled)
+		}
+	}})
 	q, err := http.NewRequestWithContext(ctx, method, a.Server+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -176,13 +205,20 @@ func (a *API) Do(ctx context.Context, method, path, kind string, body []byte) ([
 	if a.token != "" {
 		q.Header.Set("Authorization", "Bearer "+a.token)
 	}
-	defer a.parted()
+	defer func() {
+		if far {
+			a.client.CloseIdleConnections()
+		}
+		if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+			err = errSilent
+		}
+	}()
 	res, err := a.client.Do(q)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
+	text, err = io.ReadAll(io.LimitReader(res.Body, 8<<20))
 	if err == nil && res.StatusCode >= 300 {
 		err = refusalOf(res.Status, text)
 	}
@@ -221,25 +257,12 @@ func (r *Runner) Reach(ctx context.Context, rec manager.Record) error {
 
 // dial opens a connection to the API server.
 func (a *API) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	var way *apiRoute
 	if a.route != nil {
-		way = a.route()
+		if way := a.route(); way != nil {
+			return way.dial(ctx, network, addr)
+		}
 	}
-	if way == nil {
-		return (&net.Dialer{}).DialContext(ctx, network, addr)
-	}
-	c, err := way.dial(ctx, network, addr)
-	_, far := c.(tunneled)
-	a.far.Store(far)
-	return c, err
-}
-
-// parted closes a connection that leads through a node: to keep it would keep the login to the node, and the direct way
-// would not be tried again.
-func (a *API) parted() {
-	if a.far.Load() {
-		a.client.CloseIdleConnections()
-	}
+	return (&net.Dialer{}).DialContext(ctx, network, addr)
 }
 
 // API returns the API server of a cluster. Its kubeconfig is read again when the file has changed.

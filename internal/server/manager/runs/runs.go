@@ -95,6 +95,8 @@ type Runner struct {
 	apis     kept[*API] // by path of the kubeconfig
 	certs    kept[ends]
 	why      kept[Why] // by directory of a run
+
+	scanned []string // the clusters of the last scan, sorted
 }
 
 type ended struct {
@@ -135,13 +137,7 @@ func (r *Runner) Removed(cluster string) error {
 	if w != nil {
 		w.close()
 	}
-	r.machines.forget(cluster)
-	r.found.forget(cluster)
-	for _, only := range []bool{false, true} {
-		if api := r.apis.forget(r.Kubeconfig(manager.Record{Name: cluster, Kubeconfig: only})); api != nil {
-			api.client.CloseIdleConnections()
-		}
-	}
+	r.forget(cluster)
 	return os.RemoveAll(r.Dir(cluster))
 }
 

@@ -27,6 +27,11 @@ func (r *Runner) Scan(ctx context.Context) ([]manager.Found, error) {
 	if err != nil {
 		return nil, err
 	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	r.forgetOthers(names)
 	var out []manager.Found
 	for _, e := range entries {
 		dir := filepath.Join(r.o.Root, e.Name())
