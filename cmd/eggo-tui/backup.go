@@ -229,6 +229,7 @@ func newBackupRestoreCmd(env *environment) *cobra.Command {
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
 	cmd.Flags().StringVar(&o.failure, "on-failure", "", env.P.T("cli.flag.on-failure"))
 	cmd.Flags().BoolVar(&o.foreground, "foreground", false, env.P.T("cli.flag.foreground"))
+	o.takeOverFlag(cmd, env)
 	o.trustFlags(cmd, env)
 	o.keyOptions.flags(cmd, env)
 	o.identityFlag(cmd, env)

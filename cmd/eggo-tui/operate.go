@@ -50,7 +50,7 @@ func (o *runOptions) settings() (request.Common, error) {
 			return c, usageFault(err)
 		}
 	}
-	c.Limit, c.HostKeys = o.limit, o.hostKeys
+	c.Limit, c.HostKeys, c.TakeOver = o.limit, o.hostKeys, o.takeOver
 	c.Hooks = request.Hooks{Before: o.hooks.before, After: o.hooks.after, OfNodes: o.hooks.ofNodes()}
 	return c, nil
 }

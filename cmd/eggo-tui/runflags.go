@@ -17,6 +17,7 @@ type runOptions struct {
 	fileless bool   // the verb takes no deploy.yaml with -f
 	output   string
 	hostKeys string
+	takeOver uint64
 	failure  string
 	limit    []string
 	hooks    hookFlags
@@ -58,6 +59,11 @@ func (o *runOptions) common(cmd *cobra.Command, env *environment) {
 	cmd.Flags().StringVar(&o.hostKeys, "host-keys", "", env.P.T("cli.flag.host-keys"))
 	cmd.Flags().StringVar(&o.failure, "on-failure", "", env.P.T("cli.flag.on-failure"))
 	cmd.Flags().BoolVar(&o.foreground, "foreground", false, env.P.T("cli.flag.foreground"))
+	o.takeOverFlag(cmd, env)
+}
+
+func (o *runOptions) takeOverFlag(cmd *cobra.Command, env *environment) {
+	cmd.Flags().Uint64Var(&o.takeOver, "take-over", 0, env.P.T("cli.flag.take-over"))
 }
 
 func (o *runOptions) limitFlag(cmd *cobra.Command, env *environment) {

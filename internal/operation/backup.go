@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -131,6 +132,15 @@ func (p *prepared) pack(ctx context.Context, q request.Backup, snapshot string) 
 	now := p.deps.clock().Now()
 	m := backup.Manifest{Cluster: p.cluster.Name, At: now.UTC().Truncate(time.Second), Program: p.deps.Version,
 		Kubernetes: p.kubernetes(), Revision: snap.Revision}
+	owner, err := input.ReadOwner(p.files.Dir())
+	if err != nil {
+		return err
+	}
+	if owner.ID != "" {
+		if m.Owner, err = json.Marshal(owner); err != nil {
+			return event.NewFault(event.ClassFailed, "backup.write", err, "path", q.Dir)
+		}
+	}
 	dir := q.Dir
 	if dir == "" {
 		dir = filepath.Join(p.files.Dir(), backupsDir)

@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/backup"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -235,6 +236,9 @@ func (r *Restoring) fits(s *source) error {
 
 // place puts the files where they belong. What says that the cluster is there comes last.
 func (r *Restoring) place(ctx context.Context, files Files) (request.Request, error) {
+	if err := r.placeOwner(ctx, files); err != nil {
+		return nil, err
+	}
 	if r.request.Source.File != "" {
 		if err := r.placeSeed(ctx, files); err != nil {
 			return nil, err
@@ -266,6 +270,18 @@ func (r *Restoring) place(ctx context.Context, files Files) (request.Request, er
 	c := r.request.Common
 	c.Source = request.Source{Cluster: r.manifest.Cluster}
 	return request.Restore{Common: c, Snapshot: snapshot}, nil
+}
+
+// placeOwner gives the control host the owner of the cluster, if it lacks it: what is there is newer than a backup.
+func (r *Restoring) placeOwner(ctx context.Context, files Files) error {
+	owner := node.ParseOwner(r.manifest.Owner)
+	if _, err := os.Lstat(filepath.Join(files.Dir(), input.OwnerName)); owner.ID == "" || err == nil {
+		return nil
+	}
+	if err := input.WriteUnderWay(files.Dir(), input.OwnerName, owner); err != nil {
+		return err
+	}
+	return files.Persist(ctx, input.KeptOwner)
 }
 
 // placeCluster gives the control host the cluster, if it lacks it.

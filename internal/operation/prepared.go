@@ -11,6 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/phases/payload/hooks"
 	"github.com/eggo-k8s/eggo/internal/remote"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
@@ -26,14 +27,15 @@ type prepared struct {
 	hooks   []phases.Hook
 	conns   Connections
 	bundles BundleSession
-	files   Files      // when they are open
-	bus     *event.Bus // likewise
-	lock    Lock       // of the cluster; nil: nothing is changed
-	holder  string     // of the nodes' locks; "" is nobody: nothing is changed
-	known   string     // file of host keys; "": that of the cluster
-	also    []string   // files of host keys that are only read
-	kept    bool       // preflight has passed: nodes may have been changed
-	limit   []string   // nodes that the work is kept to; none: all
+	files   Files        // when they are open
+	bus     *event.Bus   // likewise
+	lock    Lock         // of the cluster; nil: nothing is changed
+	holder  string       // of the nodes' locks; "" is nobody: nothing is changed
+	fence   *input.Fence // the number of the run
+	known   string       // file of host keys; "": that of the cluster
+	also    []string     // files of host keys that are only read
+	kept    bool         // preflight has passed: nodes may have been changed
+	limit   []string     // nodes that the work is kept to; none: all
 	// logins are those of nodes that join, by name, where they are not the cluster's.
 	logins map[string]config.Login
 	// route of an upgrade, or back; nil before guard has found it. copy is the file that it was begun with, if that is
@@ -86,7 +88,7 @@ func load(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
 	if err := undoable(q); err != nil {
 		return nil, err
 	}
-	p, base := &prepared{deps: d, request: q}, q.Base()
+	p, base := &prepared{deps: d, request: q, fence: &input.Fence{TakeOver: q.Base().TakeOver}}, q.Base()
 	var err error
 	if p.hooks, err = loadHooks(base.Hooks); err != nil {
 		return nil, err
@@ -179,6 +181,7 @@ func (p *prepared) phasesEnv() phases.Env {
 		Cluster: p.cluster, Saved: p.saved, Accepted: p.keep, Connect: p.connect, Stage: p.bundles.Stage,
 		StateDir: p.files.Dir(), Persist: p.persist, Emit: p.emit, Now: p.deps.clock().Now, Hooks: p.hooks,
 		Verb: string(p.request.Verb()), Undo: p.request.Base().OnFailure.Undo,
+		Fence: p.fence,
 	}
 }
 

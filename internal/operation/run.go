@@ -61,6 +61,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	}
 	me := d.holder(verb)
 	r.holder = me.String() + " " + r.cluster.Name
+	r.fence.By = r.holder
 	runs := r.files.Journal()
 	if r.lock, err = r.files.Lock(ctx, me); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
 	"github.com/eggo-k8s/eggo/internal/run/engine"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -134,10 +135,23 @@ func (r *run) undo(ctx context.Context, l *local, u *undoing) (reverted bool, ne
 	if gone := away(); len(gone) > 0 {
 		return false, r.unclean(u, gone), nil
 	}
+	if u.before == nil { // no node has the owner any more
+		if err := r.disown(context.WithoutCancel(ctx)); err != nil {
+			return false, unfinished, err
+		}
+	}
 	if len(kept) > 0 {
 		return true, event.M("next.undone-kept", "nodes", fresh), nil
 	}
 	return true, event.M("next.undone", "nodes", fresh), nil
+}
+
+// disown removes the owner of a cluster that is gone.
+func (r *run) disown(ctx context.Context) error {
+	if err := input.ForgetUnderWay(r.files.Dir(), input.OwnerName); err != nil {
+		return err
+	}
+	return r.persist(ctx, input.KeptOwner)
 }
 
 // unclean says which nodes have left the cluster and were not cleaned.

@@ -44,6 +44,7 @@ const (
 	KeptConfig     = input.KeptConfig
 	KeptRestore    = input.KeptRestore
 	KeptUpgrade    = input.KeptUpgrade
+	KeptOwner      = input.KeptOwner
 	KeptFormer     = input.KeptFormer
 	KeptDNS        = input.KeptDNS
 	KeptSnapshots  = input.KeptSnapshots

@@ -12,7 +12,7 @@ import (
 
 // Same plans the check that every node has the version of the cluster's own bundles; nothing else is done.
 func Same(env Env, version string) *engine.Plan {
-	env.Accepted = nil
+	env.Accepted, env.Fence = nil, nil
 	r := newRun(env)
 	b := plan.New(r.options(), plan.Phase{ID: plan.PhasePreflight, Open: true})
 	b.Add(preflight.Steps(r.Nodes, nil, func(ctx context.Context) error { return r.checkSame(ctx, version) })...)

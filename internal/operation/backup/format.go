@@ -9,6 +9,7 @@ package backup
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -43,6 +44,8 @@ type Manifest struct {
 	Kubernetes string    `json:"kubernetes,omitempty"` // version; "" if the control host did not know it
 	Revision   int64     `json:"revision"`             // of etcd
 	Files      []File    `json:"files"`
+	// Owner is the owner of the cluster and the number of its last run; nil if it had none yet.
+	Owner json.RawMessage `json:"owner,omitempty"`
 }
 
 // File is a member.

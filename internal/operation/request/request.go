@@ -127,6 +127,9 @@ type Common struct {
 	// Accepted are the host keys of nodes that somebody has compared already, by host:port, as in a .pub file. They
 	// are added to the known ones when the node shows one of them.
 	Accepted map[string][]string `json:"accepted,omitempty"`
+	// TakeOver is the number of the last run on the nodes, when another copy of the cluster's files, or another owner,
+	// has begun it and this one is to continue in its place; 0: such a run is refused.
+	TakeOver uint64 `json:"take_over,omitempty"`
 }
 
 // OfCluster is of a cluster's own deploy.yaml, and says nothing else.

@@ -111,7 +111,7 @@ const copyPrefix = "eggo-copy-"
 // copyState copies what a cluster keeps here, but for its runs and snapshots.
 func copyState(from, to string) error {
 	for _, name := range []string{"pki", "known_hosts", "admin.conf", "upgrade.json", "endpoint.json", "dns.json",
-		"seed.json", ConfigName} {
+		"seed.json", "owner.json", ConfigName} {
 		src := filepath.Join(from, name)
 		i, err := os.Lstat(src)
 		switch {

@@ -15,7 +15,7 @@ func Deploy() []Check {
 	return slices.Concat([]Check{checkImported(), checkTakenOver(), checkTakeoverVersions(),
 		checkKubeletFlags(), checkKubeletConfig(), checkServices(), checkTakeoverSince()}, Machine(), []Check{
 		checkPrograms(), checkPlaces(), checkUnreachableNodes(),
-		checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkSinglePoint(),
+		checkOwner(false), checkDriver(), checkDNSChange(), checkLost(true), checkBalancer(), checkSinglePoint(),
 		checkRestoring(), checkSeed(),
 		checkFiles(), checkTargets(), checkAnonymous(),
 		checkDuplicateIdentity(), checkExternalCA(), checkUndo(), checkUndoObjects(),
@@ -66,7 +66,7 @@ func Bundle() []Check {
 // Cleanup is what is checked before what was installed is removed.
 func Cleanup() []Check {
 	return []Check{
-		checkAuthority(true),
+		checkAuthority(true), checkOwner(true),
 		checkLeftoverNodes(),
 		checkCleanupReachability(), checkOtherCluster(), checkRecord(true),
 	}
@@ -76,7 +76,7 @@ func Cleanup() []Check {
 func Import() []Check {
 	return []Check{
 		checkUnreachableNodes(), checkArch(), checkSystemd(), checkAddress(),
-		checkClock(), checkRecord(false), checkOtherCluster(),
+		checkClock(), checkRecord(false), checkOtherCluster(), checkOwner(false),
 		checkImportable(),
 	}
 }
@@ -85,7 +85,7 @@ func Import() []Check {
 func Remove() []Check {
 	return []Check{
 		checkLeaveAPI(),
-		checkLeaveGone(), checkOtherCluster(), checkRecord(true),
+		checkLeaveGone(), checkOtherCluster(), checkOwner(false), checkRecord(true),
 		checkQuorum(),
 	}
 }
@@ -98,7 +98,8 @@ func RemoveLost() []Check { return append(Remove(), checkLeaveUpgrade()) }
 func Restore() []Check {
 	return []Check{
 		checkImportedRestore(), checkRestoreAway(), checkRestoreDeployed(), checkRestoreManifests(),
-		checkAuthority(false), checkMember(), checkDriver(), checkDNSSaved(), checkLost(false), checkSnapshot(),
+		checkAuthority(false), checkOwner(false),
+		checkMember(), checkDriver(), checkDNSSaved(), checkLost(false), checkSnapshot(),
 	}
 }
 

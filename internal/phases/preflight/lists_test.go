@@ -191,6 +191,7 @@ func TestEveryCheckHasItsSentences(t *testing.T) {
 		"check_record.go":     "node.record-format, node.record-unknown", // node.UnsupportedRecord
 		"check_ours.go":       "preflight.state-elsewhere, state.read",   // authorityFindings
 		"check_importable.go": "preflight.state-elsewhere, state.read",   // likewise
+		"check_owner.go":      "state.read",                              // input.ReadOwner
 	}
 	for name, text := range source(t) {
 		if !strings.HasPrefix(name, "check_") {
@@ -211,11 +212,12 @@ func TestEveryCheckHasItsSentences(t *testing.T) {
 }
 
 // Who shows findings asks for no codes: a new one is shown, counted and answered like any other. The wizard knows those
-// that it can do something about itself, and inspecting one machine takes its architecture as it is.
+// that it can do something about itself, inspecting one machine takes its architecture as it is, and operation/desired
+// refuses a role that is lost before a run begins.
 func TestNobodyAsksForTheCodeOfACheck(t *testing.T) {
 	fixed := []string{"preflight.arch", "preflight.os", "preflight.no-bundle", "preflight.endpoint-unknown",
 		"preflight.endpoint-single",
-		"preflight.no-route"}
+		"preflight.no-route", "preflight.role-lost"}
 	var ours []string
 	for _, checks := range lists() {
 		for _, c := range checks {

@@ -33,7 +33,7 @@ func Steps(
 		steps = append(steps, Inspect(r, n))
 	}
 	v := plan.Step(plan.PhasePreflight, "verdict", "", append(plan.StepIDs(steps), more...))
-	v.Verify = check
+	v.Verify = fenced(r, check)
 	return append(steps, v)
 }
 

@@ -33,6 +33,7 @@ if command -v ip >/dev/null 2>&1; then ip -o addr show | awk '{sub("/.*","",$4);
 if command -v ss >/dev/null 2>&1; then ss -Hltnp | awk '{n=split($4,a,":"); p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "listen=" a[n] " " p}'; fi
 if command -v ss >/dev/null 2>&1; then ss -Hlntup 'sport = :53' | awk '{a=$5; sub(/:53$/,"",a); sub(/%.*/,"",a); gsub(/[][]/,"",a); if (a=="0.0.0.0" || a=="*" || a=="::" || a=="@IP@") {p="?"; if (match($0,/users:\(\("[^"]*/)) p=substr($0,RSTART+9,RLENGTH-9); print "dnstaken=" p; exit}}'; fi
 if [ -r /var/lib/eggo-node/node ]; then kv cluster "$(head -n1 /var/lib/eggo-node/node)"; kv nodename "$(sed -n 2p /var/lib/eggo-node/node)"; fi
+if [ -r /var/lib/eggo-node/node ] && [ -r /var/lib/eggo-node/owner ]; then kv owner "$(head -c 2000 /var/lib/eggo-node/owner | head -n1)"; fi
 if [ -e /var/lib/eggo-node/record ]; then
   kv recorded yes
   awk -F'\t' 'NF>2 {k=$1; if (NF>3) k=k "+"; if (k=="format") print "recordformat=" $2; else if (!s[k]++) print "recordkind=" k}' /var/lib/eggo-node/record

@@ -86,6 +86,7 @@ func (f *Facts) keys() map[string]func(string) {
 		"noipvs":         flag(&f.NoIPVS),
 		"noroute":        flag(&f.NoRoute),
 		"ownruntime":     list(&f.OwnRuntimes),
+		"owner":          func(v string) { f.Owner = node.ParseOwner([]byte(v)) },
 		"pkg":            list(&f.PkgManagers),
 		"present":        list(&f.Present),
 		"recorded":       flag(&f.Recorded),

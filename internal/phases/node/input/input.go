@@ -48,6 +48,8 @@ type Env struct {
 	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see DryRun.
 	// StateDir is written to.
 	Dry bool
+	// Fence is the number of the run among those of the cluster; nil: none is raised.
+	Fence *Fence
 	// Undo says that what fails is reverted (phases.Undo): preflight refuses nodes where that is not possible.
 	Undo bool
 	// RenewBefore, when it is set, has leaf certificates reissued that were issued before it.

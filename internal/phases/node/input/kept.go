@@ -20,6 +20,7 @@ const (
 	KeptUpgrade    Kept = "upgrade"     // the upgrade under way
 	KeptFormer     Kept = "endpoint"    // load balancers and endpoints that nodes may still use
 	KeptDNS        Kept = "dns"         // the kind of CoreDNS that the cluster is changed from
+	KeptOwner      Kept = "owner"       // the owner of the cluster and the number of its last run
 	KeptSeed       Kept = "seed"        // the snapshot that the cluster begins with
 )
 

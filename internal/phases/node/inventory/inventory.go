@@ -64,6 +64,29 @@ func (r *Nodes) Fact(name string) *facts.Facts {
 	return r.facts[name]
 }
 
+// Claimed returns the names of the connected nodes that are the cluster's, in their order.
+func (r *Nodes) Claimed() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for name, f := range r.facts {
+		if f != nil && f.Cluster == r.Cluster.Name && r.nodes[name] != nil {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Owners returns the owners that the cluster's nodes have.
+func (r *Nodes) Owners() []node.Owner {
+	var out []node.Owner
+	for _, name := range r.Claimed() {
+		out = append(out, r.Fact(name).Owner)
+	}
+	return out
+}
+
 // Slowness returns how many times longer than usual the work of a node takes, by its facts; "" stands for the slowest
 // node. It is 1 for a node that was not inspected.
 func (r *Nodes) Slowness(name string) float64 {

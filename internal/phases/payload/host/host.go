@@ -66,7 +66,8 @@ func (r *Host) Claim(n config.Node, own []node.Tree, dirs []string) *engine.Step
 			}
 		}
 		_, err := nd.Change(ctx, node.Change{Desc: event.M("change.claim", "cluster", r.Cluster.Name),
-			Stdin: []byte(want), Script: trees + "cat >$D/node.new\nmv -f $D/node.new $D/node\n"})
+			Stdin: []byte(want), Script: trees + node.OwnerScript(r.Fence.Raised()) +
+				"cat >$D/node.new\nmv -f $D/node.new $D/node\n"})
 		return err
 	})
 	return s

@@ -31,7 +31,7 @@ func (r *Host) Imported(n config.Node, units []string) *engine.Step {
 		}
 		_, err = nd.Change(ctx, node.Change{Desc: event.M("change.imported", "cluster", r.Cluster.Name),
 			Records: records, Stdin: []byte(r.Cluster.Name + "\n" + n.Name + "\n"),
-			Script: "cat >$D/node.new\nmv -f $D/node.new $D/node\n"})
+			Script: node.OwnerScript(r.Fence.Raised()) + "cat >$D/node.new\nmv -f $D/node.new $D/node\n"})
 		return err
 	})
 	return s

@@ -154,7 +154,7 @@ func TestAClusterIsForgottenOnce(t *testing.T) {
 	if got := strings.Join(left, " "); err != nil || got != "deploy.yaml.cleaned known_hosts" {
 		t.Error("what is left:", got, err)
 	}
-	if len(kept) != 7 {
+	if len(kept) != 8 {
 		t.Error("the store was told of", kept)
 	}
 	if err := state.Apply(t.Context()); err != engine.ErrUnchanged { //nolint:errorlint // it is that value

@@ -18,7 +18,8 @@ import (
 // the cluster for one that lives.
 func (r *Cleanup) forgetState(ctx context.Context) error {
 	left := false
-	gone := []string{"pki", "admin.conf", input.UpgradeName, input.FormerName, input.FormerDNSName, input.SeedName}
+	gone := []string{"pki", "admin.conf", input.UpgradeName, input.FormerName, input.FormerDNSName, input.SeedName,
+		input.OwnerName}
 	for _, name := range append(gone, configName) {
 		_, err := os.Lstat(filepath.Join(r.StateDir, name))
 		left = left || err == nil
@@ -41,7 +42,7 @@ func (r *Cleanup) forgetState(ctx context.Context) error {
 // forgotten are the parts of a cluster's files that a cleanup removes.
 func forgotten() []input.Kept {
 	return []input.Kept{input.KeptPKI, input.KeptAdminConf, input.KeptConfig, input.KeptUpgrade, input.KeptFormer,
-		input.KeptDNS, input.KeptSeed}
+		input.KeptDNS, input.KeptSeed, input.KeptOwner}
 }
 
 // configName is the cluster's own deploy.yaml in its state directory.

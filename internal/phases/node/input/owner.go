@@ -1,0 +1,90 @@
+package input
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+)
+
+// OwnerName is the file in the cluster's directory that names the owner of the cluster. It ends with the cluster.
+const OwnerName = "owner.json"
+
+// ReadOwner reads the owner in a cluster's directory; the zero Owner if there is none yet.
+func ReadOwner(stateDir string) (o node.Owner, err error) {
+	return o, ReadUnderWay(stateDir, OwnerName, &o)
+}
+
+// Fence is the number of a run.
+type Fence struct {
+	// By is the run; "": the run changes nothing, and raises no number.
+	By string
+	// TakeOver is the highest number of a node that the user has confirmed to take over from; 0: from none.
+	TakeOver uint64
+
+	mu     sync.Mutex
+	raised node.Owner
+}
+
+// Raise raises the number of the cluster above that of its files and of the nodes that it takes over from, once in a
+// run. The number is persisted when it returns.
+func (f *Fence) Raise(ctx context.Context, e *Env, nodes []node.Owner) (node.Owner, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.raised.ID != "" {
+		return f.raised, nil
+	}
+	o, err := ReadOwner(e.StateDir)
+	if err != nil {
+		return o, err
+	}
+	for _, n := range nodes {
+		if o.Of(n) != node.Owns && n.Fence >= o.Fence {
+			o.Fence = n.Fence
+			if o.ID == "" {
+				o.ID, o.Kind = n.ID, n.Kind
+			}
+		}
+	}
+	if o.ID == "" {
+		o.ID, o.Kind = newUUID(), node.OwnerDirectory
+	}
+	o.Format, o.Fence, o.Token, o.By, o.At = node.OwnerFormat, o.Fence+1, rand.Text(), f.By, e.Now().UTC()
+	if err := WriteUnderWay(e.StateDir, OwnerName, o); err != nil {
+		return o, err
+	}
+	if err := e.Keep(ctx, KeptOwner); err != nil {
+		return o, err
+	}
+	f.raised = o
+	return o, nil
+}
+
+// Raised returns the line that nodes get; nil before Raise, and for a run that raises none.
+func (f *Fence) Raised() []byte {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.raised.ID == "" {
+		return nil
+	}
+	line, err := json.Marshal(f.raised)
+	if err != nil { // it has no field that cannot be written
+		return nil
+	}
+	return bytes.TrimSpace(line)
+}
+
+// newUUID returns a random UUID (version 4).
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

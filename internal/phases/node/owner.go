@@ -1,0 +1,84 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/remote/shell"
+	"github.com/eggo-k8s/eggo/internal/run/event"
+)
+
+// OwnerDirectory is the kind of an owner that is a state directory.
+const OwnerDirectory = "directory"
+
+// Owner names who may change a cluster, and the last run that did. It is kept with the cluster's files and on every
+// node: of two copies of the files, only the one that has the newest number may change nodes.
+type Owner struct {
+	Format int    `json:"format"`
+	ID     string `json:"id"`   // a UUID; the same in all copies of the files
+	Kind   string `json:"kind"` // OwnerDirectory
+	Fence  uint64 `json:"fence"`
+	// Token differs in each run: two copies can raise the number to the same.
+	Token string    `json:"token"`
+	By    string    `json:"by"` // the run that raised the number
+	At    time.Time `json:"at"`
+}
+
+// OwnerFormat is the version of the format that this program writes.
+const OwnerFormat = 1
+
+// fenceMost bounds what a node may say: a number that cannot be raised would end all runs.
+const fenceMost = 1 << 53
+
+// ParseOwner reads what a node has; the zero Owner if that is none, or damaged: the next run writes it again.
+func ParseOwner(line []byte) (o Owner) {
+	if json.Unmarshal(line, &o) != nil || o.ID == "" || o.Fence == 0 || o.Fence > fenceMost {
+		return Owner{}
+	}
+	o.ID, o.Kind, o.By = event.Clean(o.ID), event.Clean(o.Kind), event.Clean(o.By)
+	return o
+}
+
+// Ownership is what the owner of a cluster's files is to a node.
+type Ownership int
+
+// The values of Ownership.
+const (
+	Owns  Ownership = iota // the node may be changed
+	Other                  // the node has another owner
+	Stale                  // the node has a newer run, of another copy of the files
+)
+
+// Of returns what the owner of the files is to a node with this owner. A node with a lower number was away during the
+// last runs, one without an owner is of an older version: both may be changed.
+func (o Owner) Of(onNode Owner) Ownership {
+	switch {
+	case onNode.ID == "":
+		return Owns
+	case o.ID != "" && o.ID != onNode.ID:
+		return Other
+	case onNode.Fence > o.Fence, onNode.Fence == o.Fence && onNode.Token != o.Token:
+		return Stale
+	}
+	return Owns
+}
+
+// OwnerScript is the part of a script that writes the owner of the node's cluster, in place at once or not at all.
+func OwnerScript(line []byte) string {
+	if len(line) == 0 {
+		return ""
+	}
+	return "(umask 077; printf '%s\\n' " + shell.Quote(string(line)) + " >$D/owner.new)\n" +
+		"sync $D/owner.new 2>/dev/null || sync\nmv -f $D/owner.new $D/owner\n"
+}
+
+// Own writes the owner of the node's cluster, with the number of this run. Like the lock, it is no change of the
+// machine that a user would want to see announced.
+func (n *Node) Own(ctx context.Context, line []byte) error {
+	if n.dry || len(line) == 0 {
+		return nil
+	}
+	_, err := n.must(ctx, shell.Command{Script: lib + OwnerScript(line), Quiet: true})
+	return err
+}

@@ -1,0 +1,56 @@
+package preflight
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/phases/node/facts"
+	"github.com/eggo-k8s/eggo/internal/phases/node/input"
+	"github.com/eggo-k8s/eggo/internal/run/event"
+)
+
+// checkOwner compares the owner of the cluster's files with that on a node: an older copy of the files, or another
+// owner, may not change it. Where the CAs are not ours, that alone is reported. Files that have lost the CAs are no
+// obstacle to a cleanup.
+func checkOwner(mayBeLost bool) Check {
+	return Check{
+		Name: "owner", Needs: Ours,
+		Codes: []string{"preflight.other-owner", "preflight.stale-owner", "state.read"},
+		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
+			if authorityFindings(in, n, f, mayBeLost) != nil {
+				return nil
+			}
+			mine, err := input.ReadOwner(in.StateDir)
+			if err != nil {
+				return as(n.Name, event.AsFault(err))
+			}
+			is, code := mine.Of(f.Owner), "preflight.stale-owner"
+			if is == node.Other {
+				code = "preflight.other-owner"
+			}
+			if is == node.Owns || in.Fence != nil && f.Owner.Fence <= in.Fence.TakeOver {
+				return nil
+			}
+			if _, err := os.Lstat(filepath.Join(in.StateDir, "pki", "ca.crt")); err != nil && mayBeLost {
+				return nil
+			}
+			return one(event.Error, n, code, "cluster", in.Cluster.Name, "dir", in.StateDir, "by", f.Owner.By,
+				"at", f.Owner.At.UTC().Format(time.RFC3339), "fence", strconv.FormatUint(f.Owner.Fence, 10),
+				"have", strconv.FormatUint(mine.Fence, 10), "owner", f.Owner.ID, "own", mine.ID,
+				"highest", strconv.FormatUint(in.highestFence(), 10))
+		},
+	}
+}
+
+// highestFence is the highest number on the nodes of the cluster.
+func (in *Input) highestFence() uint64 {
+	highest := uint64(0)
+	for _, o := range in.Owners() {
+		highest = max(highest, o.Fence)
+	}
+	return highest
+}
