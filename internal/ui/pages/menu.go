@@ -46,13 +46,8 @@ type entry struct {
 func (p *Menu) Init(*frame.Env) tea.Cmd { return p.load() }
 
 func (p *Menu) load() tea.Cmd {
-	get := p.d.S.Clusters
-	if get == nil {
-		p.loaded = true
-		return nil
-	}
 	return p.task.start(event.M("menu.reading"), func(ctx context.Context, _ ask.Asker) (any, error) {
-		return get(ctx)
+		return p.d.S.Clusters(ctx)
 	})
 }
 

@@ -52,9 +52,7 @@ type Page struct {
 
 	probes   context.CancelFunc
 	probeCtx context.Context // of the probes that are under way
-	bundles  []draft.Bundle
-	built    []string // of them: built just now
-	shrinks  bool     // the last key took something away from what stands in a field
+	shrinks  bool            // the last key took something away from what stands in a field
 
 	stored draft.Saved // as it was kept last
 
