@@ -56,7 +56,7 @@ func detachedRun(ctx context.Context, own func() config.Addresses) int {
 	wire := func(e operation.Envelope) (operation.Deps, error) {
 		env.P = i18n.NewPrinter(i18n.Lang(e.Lang))
 		d := deps(e.Root, own)
-		d.Asker, d.Unattended = told(e.Answers.Secrets), true
+		d.Asker, d.Unattended = stored(e.Answers.Secrets), true
 		d.Opened = func(r operation.Run) error {
 			if err := redirect(filepath.Join(r.Dir, processLog)); err != nil {
 				return event.NewFault(event.ClassFailed, "state.write", err)
@@ -117,13 +117,13 @@ func deps(root string, own func() config.Addresses) operation.Deps {
 	if name, err := os.Hostname(); err == nil {
 		d.Who.Host = name
 	}
-	d.Version, d.Asker, d.Unattended = buildVersion(), told(nil), true
+	d.Version, d.Asker, d.Unattended = buildVersion(), stored(nil), true
 	return d
 }
 
-// told returns an Asker that answers with what stands in files and in the environment, and with these secrets. It
-// trusts no host key that deploy.yaml does not trust.
-func told(secrets map[string]string) ask.Asker {
+// stored returns an Asker that answers from files, the environment and these secrets. It trusts no host key that
+// deploy.yaml does not trust.
+func stored(secrets map[string]string) ask.Asker {
 	return ask.WithStored(ask.WithAnswers(ask.Nobody{}, secrets), os.Getenv)
 }
 

@@ -163,7 +163,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	runner := runs.New(runs.Options{Root: o.state, Data: o.data, Launcher: launcher(o.state, env.P.Lang(),
 		withSystemd()), Deps: func(secrets map[string]string) operation.Deps {
 		d := shared
-		d.Asker = told(secrets)
+		d.Asker = stored(secrets)
 		return d
 	}})
 	m, err := manager.New(ctx, manager.Options{Store: store, Runner: runner, Clock: clock{}, Report: report,
@@ -188,7 +188,7 @@ func serve(ctx context.Context, env *environment, o serveOptions) (err error) {
 	handler := server.New(server.Options{
 		Manager: m, Runs: runner, Access: accounts, Bundles: o.bundles, Version: buildVersion(), Page: site.Handler,
 		Rules: rules, Deps: func() operation.Deps { return shared }, Keep: o.upkeep.Keep,
-		Asker: told,
+		Asker: stored,
 		More:  func(api huma.API) { site.Users = routes.Register(api, accounts, identity != nil, m.Has) },
 	})
 	listener, err := listen.Listen(ctx, o.address, certs, o.limits())

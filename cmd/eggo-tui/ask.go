@@ -22,7 +22,7 @@ func (env *environment) asking() ask.Asker {
 	return ask.WithStored(m, env.Getenv)
 }
 
-// answered returns an Asker that has the answers of before, and nobody behind it.
+// answered returns an Asker that answers from earlier answers, files and the environment, and asks no user.
 func (env *environment) answered(answers map[string]string) ask.Asker {
 	return ask.WithStored(ask.WithAnswers(ask.Nobody{}, answers), env.Getenv)
 }
@@ -133,7 +133,8 @@ func readLine(r io.Reader) (string, error) {
 	return strings.TrimSpace(line.String()), nil
 }
 
-// needsYes is the fault of a verb that has to be confirmed where nobody can be asked.
+// needsYes returns the fault of a verb that must be confirmed where no user can be asked; nil if yes is set or
+// there is a terminal.
 func (env *environment) needsYes(yes bool, verb string) error {
 	if _, person := terminal(env); yes || person {
 		return nil

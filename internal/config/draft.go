@@ -146,7 +146,7 @@ var entryKey = regexp.MustCompile(`\A(?:(masters|nodes|etcds)\[([0-9]+)\]|(loadb
 // Spec returns what the draft says, with its passwords, whether they are to be kept or not. The problems name
 // what cannot be read.
 func (d Draft) Spec() (s Spec, problems Problems) {
-	for _, x := range secretSources() { // what would be asked for and was typed is known
+	for _, x := range secretSources() { // a secret that was typed is not asked for
 		if d.Value(x.secret) != "" && d.Value(x.from) == "prompt" {
 			d = d.Clone()
 			d.Set(x.from, "")

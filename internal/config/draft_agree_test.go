@@ -86,7 +86,7 @@ func TestDraftCheck_AgreesOnYAMLThatIsTyped(t *testing.T) {
 	}
 }
 
-// A Spec cannot say that packages come from the network, that a map is empty, or a key twice.
+// A Spec cannot express that packages come from the network, that a map is empty, or a key twice.
 func TestDecode_ReportsWhatNoSpecCanHold(t *testing.T) {
 	for text, code := range map[string]string{
 		"install: {package-source: {type: '', srcpath: {amd64: /x}}}": "config.online",

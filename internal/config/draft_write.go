@@ -34,7 +34,7 @@ func (d Draft) write(p *i18n.Printer) *writer {
 	for _, x := range secretSources() {
 		switch {
 		case d.Value(x.secret) == "":
-		case d.Value(x.from) == "prompt": // what would be asked for and was typed is known
+		case d.Value(x.from) == "prompt": // a secret that was typed is not asked for
 			d.Set(x.from, "")
 			fallthrough
 		case d.Value(x.from) == "":

@@ -9,7 +9,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 )
 
-// listed is a package with the place where it was asked for.
+// listed is a package with the place in the file where it is listed.
 type listed struct {
 	Package
 	v spot

@@ -1,9 +1,8 @@
 package config
 
-// Spec is a deploy.yaml as data: what a person said, of either layout, with one field for each key. The order of the
-// fields is that of the manual; a field's JSON name is its key. A zero value means that nothing was said, and the
-// default holds. Values are as they were written: that they are right, and what they mean together, is found by
-// Cluster.
+// Spec is a deploy.yaml as data, in either layout, with one field for each key. The fields are in the order of the
+// manual; a field's JSON name is its key. A zero value means that the key is not set, and the default holds. Values
+// are kept as they were written; Cluster checks and resolves them.
 //
 // The table of keys (keys_table.go) has each key's rule, default and limits; the comments here repeat them for readers
 // of the API.

@@ -237,7 +237,7 @@ func (l *loader) oneOrList(v val, k Key, to reflect.Value) {
 }
 
 // hops reads bastions: one as text in the way of ssh -J (user@host:port, several with commas), one map, or a list of
-// both. The list is never nil: an empty one says that there are none.
+// both. The list is never nil: an empty list means that there are none.
 func (l *loader) hops(v val) []HopSpec {
 	out := []HopSpec{}
 	add := func(from val, hop HopSpec) {

@@ -25,10 +25,10 @@ func (s Spec) Cluster(filename string) (*Cluster, Problems) {
 	if same, placed := Load(s.YAML(), filename); (same == nil) == (c == nil) {
 		return same, placed
 	}
-	return c, problems // not possible: the file says what the Spec says
+	return c, problems // not possible: file and Spec have the same values
 }
 
-// list notes the paths of all that is said in a struct of a Spec.
+// list records the paths of all keys that are set in a struct of a Spec.
 func (l *loader) list(path string, of reflect.Value) {
 	switch {
 	case of.IsZero():
@@ -260,7 +260,7 @@ func (l *loader) addons(list []AddonSpec) {
 	}
 }
 
-// machine takes an entry of a list of machines; whole is all that is said of it.
+// machine takes an entry of a list of machines; whole contains all its keys.
 func (l *loader) machine(path, shape string, m MachineSpec, whole any, role bundle.Role) {
 	h := l.host(path, shape, m, role)
 	l.require(path, shape, whole)

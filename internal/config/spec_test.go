@@ -69,7 +69,7 @@ func TestSpec_MeansWhatItsFileMeans(t *testing.T) {
 	n := 0
 	for _, text := range append(examples(t), newLayout) {
 		want, _ := Load([]byte(text), "f")
-		if want == nil || want.Source.Type == "" { // only a file can say that it has no bundle
+		if want == nil || want.Source.Type == "" { // only a file can have no bundle
 			continue
 		}
 		n++
@@ -195,7 +195,7 @@ func filled(v reflect.Value, text string) {
 	}
 }
 
-// FuzzSpec holds that what a file says is what the file of its Spec says.
+// FuzzSpec checks that a file and the file written from its Spec have the same values.
 func FuzzSpec(f *testing.F) {
 	f.Add(minimal)
 	f.Add(newLayout)

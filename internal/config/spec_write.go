@@ -23,7 +23,7 @@ type specWriter struct {
 	table *table
 }
 
-// fields writes the keys of a struct that are set. first is what stands before the first of its lines.
+// fields writes the keys of a struct that are set. first is the text before the first of its lines.
 func (w *specWriter) fields(k Key, of reflect.Value, first, indent string) {
 	for _, one := range w.table.below[k.shape()] {
 		if field := w.table.field(of, one); !field.IsZero() {

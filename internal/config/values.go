@@ -13,10 +13,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 )
 
-// The rules of single values. Each takes the row of the key, the path of the value in the Spec, and what is said there;
-// where nothing is said, or something wrong, the default holds.
+// The rules of single values. Each takes the row of the key, the path of the value in the Spec, and the value; the
+// default holds where the value is not set or wrong.
 
-// standard returns the value that holds when nothing is said.
+// standard returns the value that holds when the key is not set.
 func (k Key) standard() string {
 	if k.Depends {
 		return ""
@@ -179,7 +179,7 @@ func (l *loader) addr(path, text string) netip.Addr {
 	return a.Unmap()
 }
 
-// several reports whether there are several addresses or networks where one is asked for.
+// several reports whether there are several addresses or networks where one is expected.
 func several(s string) bool {
 	parts := strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ';' || r == ' ' })
 	return len(parts) > 1 && !slices.ContainsFunc(parts, func(one string) bool {

@@ -25,7 +25,7 @@ type Deps struct {
 	Clock   Clock      // nil: the machine's
 	Sink    event.Sink // takes the records besides the journal; nil: nobody
 	Decider Decider    // nil: as the request says, and Handle.Decide where it says ask
-	Asker   ask.Asker  // nil: nobody is there
+	Asker   ask.Asker  // nil: no user can be asked
 	// Unattended: nobody answers at Asker, which has no more than what it was told before. Where nothing else is said,
 	// unknown host keys are refused.
 	Unattended bool
@@ -71,7 +71,7 @@ type Files interface {
 	Journal() *journal.Cluster
 	// Lock takes the cluster's lock without waiting. If another process has it, the error is Held of its holder.
 	Lock(ctx context.Context, me journal.Holder) (Lock, error)
-	// Free returns nil if nobody holds the lock, otherwise the error that Lock would return.
+	// Free returns nil if the lock is free, otherwise the error that Lock would return.
 	Free(ctx context.Context) error
 	// Config is the cluster's own deploy.yaml, and the path that it has, or would have; fs.ErrNotExist when it has
 	// none.
@@ -122,7 +122,7 @@ type Access struct {
 	Serves    int                 // how many nodes are behind a bastion that all share; 0: those of Cluster
 	// ShareBastions uses one connection to each chain of bastions together with other Connections that say so.
 	ShareBastions bool
-	Asker         ask.Asker // nil: nobody is there
+	Asker         ask.Asker // nil: no user can be asked
 	Emit          func(event.Event)
 	// Added is called when the key of a host was accepted and is in the file, before the connection is used; nil:
 	// nothing.

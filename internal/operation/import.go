@@ -165,7 +165,7 @@ func readRegular(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// imported is what was read of a cluster that was made elsewhere.
+// imported contains the facts about a cluster that another program installed.
 type imported struct {
 	name, from string
 	text       []byte            // deploy.yaml
@@ -299,7 +299,7 @@ func DropImport(ctx context.Context, d Deps, q request.Request) error {
 		return dropImport(files)
 	})
 	if f := event.AsFault(err); f != nil && f.Class == event.ClassLocked {
-		return nil // somebody works on the cluster
+		return nil // another process works on the cluster
 	}
 	return err
 }

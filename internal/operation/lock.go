@@ -28,7 +28,7 @@ func (d Deps) holder(verb string) journal.Holder {
 	return me
 }
 
-// lockLost is the fault of a run whose lock was lost: another process may work on the cluster.
+// lockLost returns the fault of a run whose lock was lost: another process may work on the cluster.
 func lockLost(cluster string) *event.Fault {
 	return event.NewFault(event.ClassInterrupted, "lock.lost", nil, "cluster", cluster)
 }
@@ -62,7 +62,7 @@ func whileHeld(ctx context.Context, l Lock, cluster string) (context.Context, co
 	return ctx, func() { cancel(nil) }
 }
 
-// interrupted is the fault of a run whose context has ended.
+// interrupted returns the fault of a run whose context has ended.
 func interrupted(ctx context.Context) *event.Fault {
 	if lockWasLost(ctx) {
 		return event.AsFault(context.Cause(ctx))

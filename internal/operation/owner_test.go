@@ -111,7 +111,7 @@ func TestStart_CopiedStateDirectory(t *testing.T) {
 	}
 }
 
-// Files of before there were owners get one, and are refused like an older copy when the nodes have one.
+// Files without an owner get one, and are refused like an older copy when the nodes have one.
 func TestStart_FilesWithoutOwner(t *testing.T) {
 	f, d := simulate(t, phasestest.Shape{Masters: 1})
 	q := deployOf(f)

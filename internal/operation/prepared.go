@@ -30,7 +30,7 @@ type prepared struct {
 	files   Files        // when they are open
 	bus     *event.Bus   // likewise
 	lock    Lock         // of the cluster; nil: nothing is changed
-	holder  string       // of the nodes' locks; "" is nobody: nothing is changed
+	holder  string       // of the nodes' locks; "": none is taken, nothing is changed
 	fence   *input.Fence // the number of the run
 	known   string       // file of host keys; "": that of the cluster
 	also    []string     // files of host keys that are only read

@@ -44,7 +44,7 @@ func Questions(
 			return request.Answers{}, err
 		}
 	}
-	out := request.Answers{Secrets: typed.Secrets(), HostKeys: "strict"} // what could be asked was
+	out := request.Answers{Secrets: typed.Secrets(), HostKeys: "strict"} // all questions were asked
 	if policy == remote.AcceptNew {
 		out.HostKeys = "accept-new"
 	}

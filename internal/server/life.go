@@ -38,7 +38,7 @@ type certificatesOutput struct {
 	}
 }
 
-// InspectInput has what deploy.yaml says is asked for.
+// InspectInput contains the secrets that are stored nowhere.
 type InspectInput struct {
 	InCluster
 	Body struct {

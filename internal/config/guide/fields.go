@@ -50,7 +50,7 @@ func (f *Field) Effective() string {
 	return f.Default()
 }
 
-// Applies reports whether the field has to be asked for, given the other values.
+// Applies reports whether the field is shown, given the other values.
 func (f *Field) Applies() bool { return f.applies == nil || f.applies() }
 
 // Picks reports whether the value is picked from Choices, not typed.

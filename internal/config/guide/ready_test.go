@@ -18,7 +18,7 @@ func debian(path, codename string) draft.Bundle {
 		OS: bundle.OS{ID: "debian", Codename: codename}}}
 }
 
-// probed returns a session with two machines that run Debian 12, which is what is found on them.
+// probed returns a session with two machines on which Debian 12 was found.
 func probed(t *testing.T) *Session {
 	t.Helper()
 	s := New()

@@ -105,7 +105,7 @@ func (s *Session) Target() string {
 	return cmp.Or(s.File, "deploy.yaml")
 }
 
-// Fingerprint returns everything that preflight and the plan depend on. It is asked for many times while a screen is
+// Fingerprint returns everything that preflight and the plan depend on. It is called many times while a screen is
 // drawn, and a draft takes longer to write than to compare.
 func (s *Session) Fingerprint() string {
 	if s.text == "" || !s.textOf.Equal(s.Draft) {
@@ -190,7 +190,7 @@ func (s *Session) Offer(kept draft.Saved) (m event.Msg, ok bool) {
 
 // Resume continues a session that was kept, at its step if this one has it. It reports whether it does.
 func (s *Session) Resume(kept draft.Saved) bool {
-	if s.Joins() { // the cluster may be another one by now
+	if s.Joins() { // the cluster may have been replaced
 		s.Draft = s.Draft.Clone()
 		for _, m := range s.Joining(kept.Draft.Machines) {
 			if !slices.ContainsFunc(s.Draft.Machines, func(have config.Machine) bool {

@@ -1,5 +1,5 @@
-// Package ask defines the questions of operations and the interface of whoever answers them. It stands apart from
-// operation, because front ends implement Asker and must not link what operations are made of: SSH, phases, bundles.
+// Package ask defines the questions of operations, and Asker, which front ends implement. It is separate from operation
+// because front ends must not link SSH, phases and bundles.
 //
 // It imports no more than config and run/event. Begin reading at Asker.
 package ask
@@ -11,7 +11,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// ErrNobody is returned when there is nobody to ask.
+// ErrNobody is returned when no user can be asked.
 var ErrNobody = errors.New("nobody is there to ask")
 
 // Asker answers questions: a user at a terminal or a screen, or answers from before. It may be called by several
@@ -33,7 +33,7 @@ type Answer struct {
 type Secret struct {
 	// ID names it, the same in every process: password, sudo, "bastion USER@HOST:PORT", "key FILE", "password NODE".
 	ID string
-	// From is where deploy.yaml says that it is: prompt, env:NAME, file:PATH.
+	// From is the source in deploy.yaml: prompt, env:NAME, file:PATH.
 	From string
 	What event.Msg
 }
@@ -64,7 +64,7 @@ func (Signer) question()   {}
 func (Progress) question() {}
 func (LoggedIn) question() {}
 
-// ForSecret asks for a secret. A nil Asker is nobody.
+// ForSecret asks for a secret. A nil Asker is the same as Nobody.
 func ForSecret(ctx context.Context, a Asker, q Secret) (string, error) {
 	if a == nil {
 		return "", ErrNobody
@@ -73,7 +73,7 @@ func ForSecret(ctx context.Context, a Asker, q Secret) (string, error) {
 	return answer.Secret, err
 }
 
-// Trusts asks a question about trust, and reports whether all of it is trusted. A nil Asker is nobody.
+// Trusts asks a question about trust, and reports whether all of it is trusted. A nil Asker is the same as Nobody.
 func Trusts(ctx context.Context, a Asker, q Question) (bool, error) {
 	if a == nil {
 		return false, ErrNobody
@@ -97,7 +97,7 @@ func Tell(ctx context.Context, a Asker, report Question) {
 	}
 }
 
-// Nobody answers no question: unknown host keys are refused, and other questions are ErrNobody.
+// Nobody is an Asker without a user: it refuses unknown host keys, and returns ErrNobody for other questions.
 type Nobody struct{}
 
 // Ask implements Asker.

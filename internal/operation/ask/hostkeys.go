@@ -53,7 +53,7 @@ func SameKey(keys []HostKey) (most int) {
 	return most
 }
 
-// KeyCheck is what a known_hosts file says of a key.
+// KeyCheck is the result of comparing a key with a known_hosts file.
 type KeyCheck string
 
 // The checks. A key that differs from the file's cannot be trusted here.
@@ -63,5 +63,5 @@ const (
 	KeyDiffers  KeyCheck = "differs"
 )
 
-// KnownHosts says what a known_hosts file has of keys.
+// KnownHosts compares keys with a known_hosts file.
 type KnownHosts func(path string, keys []HostKey) ([]KeyCheck, error)

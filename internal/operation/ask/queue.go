@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// together is how long unknown host keys wait for company when nobody knows how many nodes there are, or one does not
-// answer.
+// together limits how long an unknown host key waits for those of other nodes, if the number of nodes is not known or
+// one does not answer.
 const together = time.Second
 
 // Queue asks one question at a time. Unknown host keys wait for those of other nodes, and are asked about at once.

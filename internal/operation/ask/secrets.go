@@ -46,7 +46,7 @@ func (w withStored) Ask(ctx context.Context, q Question) (Answer, error) {
 	return w.Asker.Ask(ctx, q)
 }
 
-// typed reports whether a user is asked for the secret.
+// typed reports whether a user must type the secret.
 func typed(s Secret) bool { return s.From == "" || s.From == "prompt" }
 
 func (w withStored) read(from string) (string, error) {
@@ -70,7 +70,7 @@ func (w withStored) read(from string) (string, error) {
 // Memory passes questions on and asks for each secret once.
 type Memory struct {
 	Asker
-	// Blank keeps blank answers too; else they are asked for again.
+	// Blank keeps blank answers too; otherwise the question is repeated.
 	Blank bool
 
 	one  sync.Mutex // one secret at a time, so that others find the answer

@@ -185,7 +185,7 @@ func (d *Draft) Bundles(ctx context.Context, paths []string, tell func(draft.Bun
 	})
 }
 
-// Preflight is the verb's, told as it goes.
+// Preflight runs preflight, and calls tell for each check.
 func (d *Draft) Preflight(ctx context.Context, of config.Draft, file string, tell func(draft.Check)) {
 	end := func(err error) {
 		c := draft.Check{End: true}

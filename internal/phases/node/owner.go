@@ -40,7 +40,7 @@ func ParseOwner(line []byte) (o Owner) {
 	return o
 }
 
-// Ownership is what the owner of a cluster's files is to a node.
+// Ownership is the relation of the owner of a cluster's files to a node.
 type Ownership int
 
 // The values of Ownership.

@@ -19,7 +19,7 @@ type Route[I, O any] struct {
 	// Allow checks who sends a request, with what the path of the request names. It is the only check of access that a
 	// method has to have: it is called once, after the body was read and before anything is decoded.
 	Allow func(ctx context.Context, path Path) (access.Grant, error)
-	// Method does what is asked for.
+	// Method handles the request.
 	Method func(context.Context, access.Grant, *I) (*O, error)
 	// Audit selects the requests that are written down before Method is called.
 	Audit Audit
@@ -121,7 +121,7 @@ func (r *Route[I, O]) Call(ctx context.Context, in *I) (*O, error) {
 	return out, nil
 }
 
-// run calls the method, once what is asked for is written down.
+// run calls the method after the request is in the audit log.
 func (r *Route[I, O]) run(ctx context.Context, g access.Grant, in *I) (*O, error) {
 	if r.Enter != nil {
 		leave, err := r.Enter(g, in)

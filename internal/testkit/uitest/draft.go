@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Draft is what tests have in place of the control host of a draft. A function that is nil finds nothing.
+// Draft is a fake of the control host of a draft. A function that is nil finds nothing.
 type Draft struct {
 	OnLoad      func() (draft.Saved, bool)
 	OnSave      func(draft.Saved) error

@@ -35,7 +35,7 @@ type Services interface {
 	backend.Services
 	// Path returns a path of this host, as it was typed, as an absolute path.
 	Path(typed string) string
-	// Usual returns the deploy.yaml that is offered where one is asked for; "" if it does not exist.
+	// Usual returns the deploy.yaml that is offered as the default; "" if it does not exist.
 	Usual() string
 	// Draft returns the services of the draft of a new cluster.
 	Draft() backend.DraftServices

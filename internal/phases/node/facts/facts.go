@@ -37,7 +37,7 @@ type Facts struct {
 	AppArmor  bool
 	Missing   []string // controllers, modules and programs that are not there
 	Listening map[int]string
-	Cluster   string     // whose node it is already; "" nobody's
+	Cluster   string     // that it is a node of; "" if of none
 	NodeName  string     // under which name
 	Owner     node.Owner // of that cluster
 	// RecordFormat and RecordKinds are of that record: its format, if it says, and the kinds of what is in it.

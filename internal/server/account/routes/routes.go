@@ -161,7 +161,7 @@ func (x *api) lasting(ctx context.Context, path route.Path) (access.Grant, error
 	return g, err
 }
 
-// revokes allows who ends an API token of the path: whoever has found one ends no others with it.
+// revokes checks the access to revoke the API token of the path. A token cannot revoke others.
 func (x *api) revokes(ctx context.Context, path route.Path) (access.Grant, error) {
 	g, err := x.known(ctx, path)
 	if err == nil && g.Token() != "" && g.Token() != path("token") {
@@ -173,7 +173,7 @@ func (x *api) revokes(ctx context.Context, path route.Path) (access.Grant, error
 	return g, err
 }
 
-// administers refuses who is no administrator; a change, also an API token.
+// administers refuses callers who are no administrators and, for a change, API tokens.
 func (x *api) administers(ctx context.Context, change bool) (access.Grant, error) {
 	g, err := access.Allow(ctx, x.a, access.Administer, "")
 	if err == nil && change {
@@ -271,7 +271,7 @@ func (x *api) methods(ctx context.Context, _ access.Grant, _ *none) (*body[Metho
 	return &body[Methods]{Methods{x.with, needed}}, err
 }
 
-// LoginInput is what a login takes.
+// LoginInput contains the credentials of a login.
 type LoginInput struct {
 	Body struct {
 		Name     string `json:"name" maxLength:"256"`

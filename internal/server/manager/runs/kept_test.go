@@ -172,8 +172,8 @@ func TestScan_SeesWhatOtherProcessesDo(t *testing.T) {
 	}
 }
 
-// An API server that is reached directly is asked by one connection, until its kubeconfig is another; one that is
-// reached through a node by a new one each time.
+// Requests to an API server that is reached directly share one connection until the kubeconfig changes; through a node,
+// each request opens its own.
 func TestReach_KeepsAConnection(t *testing.T) {
 	var opened atomic.Int32
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -56,7 +56,7 @@ type kubeconfig struct {
 const (
 	// idleFor is how long a connection to an API server is kept without a request: until the next look at its health.
 	idleFor = time.Minute
-	// silentFor limits the wait for an answer over a connection that was kept: a firewall may drop its packets by now.
+	// silentFor limits the wait for an answer over a connection that was kept: a firewall may drop its packets.
 	silentFor = 2 * time.Second
 	// idleMost is how many are kept to one of them.
 	idleMost = 1
@@ -148,7 +148,7 @@ func readKubeconfig(text []byte) (*API, error) {
 		return nil, errors.New("the user has neither a certificate nor a token in the file")
 	}
 	out.client = &http.Client{
-		// No proxy: what is asked is near.
+		// No proxy: the API server is near.
 		Transport: &http.Transport{TLSClientConfig: trust, DialContext: out.dial, IdleConnTimeout: idleFor,
 			MaxIdleConnsPerHost: idleMost, ReadBufferSize: smallBuffer, WriteBufferSize: smallBuffer},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -270,7 +270,7 @@ func (r *Runner) API(rec manager.Record) (*API, error) {
 	path := r.Kubeconfig(rec)
 	return r.apis.of(path, stats(path), func() (*API, error) {
 		text, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) { // somebody may copy it there
+		if errors.Is(err, fs.ErrNotExist) { // it may be copied there later
 			return nil, event.NewFault(event.ClassFailed, "manager.no-kubeconfig", nil, "cluster", rec.Name)
 		}
 		if err != nil {
