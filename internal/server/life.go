@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases/status"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
@@ -53,22 +54,57 @@ type StatusOutput struct {
 		Drift   []string     `json:"drift" doc:"How the cluster differs from its deploy.yaml." nullable:"false"`
 		Unknown *Fault       `json:"unknown,omitempty" doc:"Why the API server could not be asked."`
 		Nodes   []StatusNode `json:"nodes" nullable:"false"`
-		Etcd    any          `json:"etcd" doc:"The members."`
-		Loads   any          `json:"workloads" doc:"Those of the system."`
+		Etcd    []EtcdMember `json:"etcd" doc:"The members." nullable:"false"`
+		Loads   []Workload   `json:"workloads" doc:"Those of the system." nullable:"false"`
 	}
 }
 
 // StatusNode is a node, as it and the API server tell.
 type StatusNode struct {
-	Name    string   `json:"name"`
-	Address string   `json:"address"`
-	Roles   []string `json:"roles" nullable:"false"`
-	Reached bool     `json:"reached"`
-	Fault   *Fault   `json:"fault,omitempty" doc:"Why it was not reached."`
-	Ready   bool     `json:"ready"`
-	Reason  string   `json:"reason,omitempty"`
-	Kubelet string   `json:"kubelet,omitempty"`
-	Parts   any      `json:"components" doc:"What it runs, with state and version."`
+	Name       string          `json:"name"`
+	Address    string          `json:"address"`
+	Roles      []string        `json:"roles" nullable:"false"`
+	Reached    bool            `json:"reached"`
+	Fault      *Fault          `json:"fault,omitempty" doc:"Why it was not reached."`
+	Ready      bool            `json:"ready"`
+	Reason     string          `json:"reason,omitempty"`
+	Conditions []NodeCondition `json:"conditions,omitempty" doc:"Conditions that impair a ready node, too."`
+	Kubelet    string          `json:"kubelet,omitempty"`
+	Parts      []NodeComponent `json:"components" doc:"What it runs, with state and version." nullable:"false"`
+}
+
+// NodeCondition is a condition of a node, other than Ready, that impairs it.
+type NodeCondition struct {
+	Type    string    `json:"type" doc:"DiskPressure, MemoryPressure, PIDPressure or NetworkUnavailable."`
+	Since   time.Time `json:"since"`
+	Message string    `json:"message,omitempty" doc:"In the words of the kubelet."`
+}
+
+// NodeComponent is a service that a node runs.
+type NodeComponent struct {
+	Name    string `json:"name"`
+	State   string `json:"state" doc:"As systemd reports it: active, inactive, failed; unready: runs without answering."`
+	Version string `json:"version,omitempty"`
+}
+
+// EtcdMember is a member of etcd.
+type EtcdMember struct {
+	Node    string   `json:"node"`
+	Healthy bool     `json:"healthy"`
+	Leader  bool     `json:"leader"`
+	Learner bool     `json:"learner"`
+	Version string   `json:"version,omitempty"`
+	DBBytes int64    `json:"db_bytes,omitempty" doc:"Size of its database in bytes."`
+	Alarms  []string `json:"alarms,omitempty"`
+	Error   string   `json:"error,omitempty" doc:"Why it did not answer."`
+}
+
+// Workload is a DaemonSet or a Deployment of the system.
+type Workload struct {
+	Kind  string `json:"kind"`
+	Name  string `json:"name" doc:"With its namespace."`
+	Ready int32  `json:"ready"`
+	Want  int32  `json:"want"`
 }
 
 // life are the routes that say how a cluster is in the long run.
@@ -159,14 +195,31 @@ func (s *Server) statusOf(ctx context.Context, cluster string, secrets map[strin
 	}
 	out, words := &StatusOutput{}, problem.From(ctx)
 	b := &out.Body
-	b.Healthy, b.Unknown, b.Etcd, b.Loads = st.Healthy, faultOf(ctx, st.Unknown), st.Etcd, st.Workloads
-	b.Drift, b.Nodes = []string{}, []StatusNode{}
+	b.Healthy, b.Unknown = st.Healthy, faultOf(ctx, st.Unknown)
+	b.Drift, b.Nodes, b.Etcd, b.Loads = []string{}, []StatusNode{}, []EtcdMember{}, []Workload{}
 	for _, d := range st.Drift {
 		b.Drift = append(b.Drift, words.Msg(d))
 	}
 	for _, n := range st.Nodes {
-		b.Nodes = append(b.Nodes, StatusNode{n.Node, n.Address, append([]string{}, n.Roles...), n.Reached,
-			faultOf(ctx, n.Fault), n.Ready, n.Why, n.Kubelet, n.Components})
+		b.Nodes = append(b.Nodes, nodeOf(ctx, n))
+	}
+	for _, m := range st.Etcd {
+		b.Etcd = append(b.Etcd, EtcdMember(m))
+	}
+	for _, w := range st.Workloads {
+		b.Loads = append(b.Loads, Workload(w))
 	}
 	return out, nil
+}
+
+func nodeOf(ctx context.Context, n status.Node) StatusNode {
+	out := StatusNode{Name: n.Node, Address: n.Address, Roles: append([]string{}, n.Roles...), Reached: n.Reached,
+		Fault: faultOf(ctx, n.Fault), Ready: n.Ready, Reason: n.Why, Kubelet: n.Kubelet, Parts: []NodeComponent{}}
+	for _, c := range n.Conditions {
+		out.Conditions = append(out.Conditions, NodeCondition(c))
+	}
+	for _, c := range n.Components {
+		out.Parts = append(out.Parts, NodeComponent(c))
+	}
+	return out
 }

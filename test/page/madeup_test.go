@@ -160,12 +160,8 @@ func (m *madeUp) of(name string, s *schema, depth int) any {
 		return m.of(name, m.schemas[s.Ref[strings.LastIndex(s.Ref, "/")+1:]], depth+1)
 	}
 	switch {
-	case s.Type == nil: // what the document does not describe: parts of a status
-		x := map[string]any{"alarms": []string{m.value}}
-		for _, key := range []string{"kind", "name", "node", "state", "version", "error"} {
-			x[key] = m.value
-		}
-		return []any{x}
+	case s.Type == nil: // what the document does not describe: the facts of nodes that a check has seen
+		return []any{}
 	case s.is("string") && s.Format == "date-time":
 		return time.Now().Add(-time.Hour)
 	case s.is("string"):

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
-	"github.com/eggo-k8s/eggo/internal/phases/status"
 	"github.com/eggo-k8s/eggo/internal/server"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
 )
@@ -16,12 +15,13 @@ func TestTheLifeOfACluster(t *testing.T) {
 	p := pageOf(t, nil)
 	var h server.StatusOutput
 	h.Body.Drift = []string{"n1 is missing"}
-	h.Body.Nodes = []server.StatusNode{{Name: "<b>n1", Reached: true, Ready: true, Parts: []status.Component{
-		{Name: "kubelet", State: "active", Version: "v1.34.2"}, {Name: "etcd", State: "failed"}}},
+	h.Body.Nodes = []server.StatusNode{{Name: "<b>n1", Reached: true, Ready: true,
+		Conditions: []server.NodeCondition{{Type: "DiskPressure", Message: "<b>low"}}, Parts: []server.NodeComponent{
+			{Name: "kubelet", State: "active", Version: "v1.34.2"}, {Name: "etcd", State: "failed"}}},
 		{Name: "n2", Fault: &server.Fault{Code: "ssh.refused", Detail: "no login"}}}
-	h.Body.Etcd = []status.Member{{Node: "n1", Healthy: true, Leader: true, DBBytes: 4096,
+	h.Body.Etcd = []server.EtcdMember{{Node: "n1", Healthy: true, Leader: true, DBBytes: 4096,
 		Alarms: []string{"NOSPACE"}}}
-	h.Body.Loads = []status.Workload{{Kind: "Deployment", Name: "kube-system/coredns", Ready: 1, Want: 2}}
+	h.Body.Loads = []server.Workload{{Kind: "Deployment", Name: "kube-system/coredns", Ready: 1, Want: 2}}
 	var verified server.VerifyOutput
 	verified.Body.Files, verified.Body.Keys, verified.Body.Revision, verified.Body.Etcd = 7, 9, 11, true
 	ends := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -30,7 +30,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 			data any
 			want []string
 		}{
-			"status": {h.Body, []string{"&lt;b&gt;n1", "v1.34.2", "failed", "no login", "NOSPACE", "1/2",
+			"status": {h.Body, []string{"&lt;b&gt;n1", "DiskPressure", "&lt;b&gt;low", "v1.34.2", "failed", "no login", "NOSPACE", "1/2",
 				"n1 is missing"}},
 			"certificates": {problem.List[server.Certificate]{Items: []server.Certificate{{Node: "n1",
 				Name: "apiserver", NotAfter: ends, State: "soon", At: "/etc/x.crt"}}},
