@@ -13,7 +13,7 @@ import (
 type Kind string
 
 // The kinds. A List is typed with commas between its items; a Block is YAML, as it stands below its key in the file.
-// The kinds from Address on are Text to the one who types them, but for Map and Machines, which nobody types.
+// The kinds from Address on are Text to the one who types them, but for Map and Machines, which are not typed.
 const (
 	Text     Kind = "text"
 	Number   Kind = "number"
@@ -78,6 +78,9 @@ type Key struct {
 	Of        string            // shape of the items of a list, or of the values of a map with any names
 	Needed    bool              // it has to be there
 	Effect    Effect
+	// Settable: a request to the server and a Cluster of the operator may set the key. It names no file of the control
+	// host and no password, has no field of its own there, and does not only record what an import found.
+	Settable bool
 
 	Default string // what holds when nothing is said; "" if it follows from something else, or there is none
 	Depends bool   // Default is what holds on a terminal only: the loader leaves the key empty

@@ -1,5 +1,11 @@
 package config
 
+// The ports on which clients reach the API server, as text, because they are joined with hosts.
+const (
+	APIPort      = "6443" // of a control plane
+	BalancerPort = "8443" // of a load balancer, unless loadbalance.bind-port has another
+)
+
 // PluginPorts are those on which a network plugin's own parts reach each other from node to node.
 func PluginPorts(plugin string) []Port {
 	switch plugin {

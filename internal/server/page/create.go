@@ -92,7 +92,7 @@ func (p *Page) create(v *visit, s sheet, status int) error {
 	seen := map[string]bool{}
 	add := func(to *[]field, list []*guide.Field) {
 		for _, x := range list {
-			if !seen[x.Key] && !slices.Contains(ownKeys(), x.Key) && clusterspec.Settable(x.Key) {
+			if !seen[x.Key] && !slices.Contains(ownKeys(), x.Key) && config.Settable(x.Key) {
 				*to = append(*to, fieldOf(v.p, x))
 			}
 			seen[x.Key] = true

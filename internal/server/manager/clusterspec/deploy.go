@@ -31,7 +31,7 @@ func (r Rules) Deploy(c Cluster, files Files, name string) ([]byte, []Finding, e
 	var out []Finding
 	var problems config.Problems
 	for _, key := range slices.Sorted(maps.Keys(c.Settings)) {
-		if Settable(key) {
+		if config.Settable(key) {
 			problems = append(problems, s.Set(key, c.Settings[key])...)
 		} else {
 			out = append(out, refused(key))

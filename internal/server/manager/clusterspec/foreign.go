@@ -12,56 +12,21 @@ import (
 	"github.com/eggo-k8s/eggo/internal/output/spelling"
 )
 
-// settable are the keys of deploy.yaml that a request may set. A run reads files, and the environment, as root: none of
-// these names one, or a password. What does has a field of its own, whose text is kept with the cluster.
-func settable() []string {
-	return []string{
-		"service.cidr", "service.dnsaddr", "service.gateway", "service.dns.corednstype", "service.dns.imageversion",
-		"service.dns.replicas", "network.podcidr", "network.plugin", "network.plugin-args", "apiserver-endpoint",
-		"apiserver-cert-sans.dnsnames", "apiserver-cert-sans.ips", "apiserver-timeout", "etcd-external", "etcd-token",
-		"dns-vip", "dns-domain", "pause-image", "network-plugin", "cni-bin-dir", "runtime", "runtime-endpoint",
-		"enable-kubelet-serving", "registry-mirrors", "insecure-registries", "config-extra-args", "addons",
-		"open-ports", "package-src.type", "package-src.distpath", "pacakges", "eggo.driver", "eggo.hostname",
-		"eggo.etcd-user", "eggo.ssh-legacy-algorithms", "eggo.bastion", "eggo.machines", "eggo.nodes",
-		"eggo.dns-upstreams",
-	}
-}
-
-// Settable says whether a request may set a key of deploy.yaml.
-func Settable(key string) bool { return slices.Contains(settable(), key) }
-
-// refused says why a key cannot be set: there is none such, or it names a file or a password.
+// refused returns why a request cannot set a key: it is unknown, or names a file or a password.
 func refused(key string) Finding {
 	if slices.ContainsFunc(config.Keys(), func(k config.Key) bool {
 		return k.Path == key || strings.HasPrefix(k.Path, key+".")
 	}) {
 		return wrong("body.settings."+key, "setting", "key", key)
 	}
-	return wrong("body.settings."+key, "setting-unknown", "key", key, "like", spelling.Nearest(key, settable()))
+	like := spelling.Nearest(key, config.SettableKeys())
+	return wrong("body.settings."+key, "setting-unknown", "key", key, "like", like)
 }
 
-// foreign are the files and passwords that the logins of machines and bastions name.
-func foreign(c *config.Cluster) []Finding {
-	var out []Finding
-	check := func(key, at string, kv ...string) {
-		for i := 0; i+1 < len(kv); i += 2 {
-			if v := kv[i+1]; v != "" && v != "prompt" {
-				out = append(out, wrong("body.settings."+key, "setting", "key", at+"."+kv[i]))
-			}
-		}
-	}
-	hops := func(key, at string, list []config.Bastion) {
-		for i, b := range list {
-			check(key, at+"["+strconv.Itoa(i)+"]", "private-key-path", b.PrivateKeyPath, "password", b.Password,
-				"password-from", b.PasswordFrom)
-		}
-	}
-	hops("eggo.bastion", "eggo.bastion", c.Eggo.Bastions)
-	for _, name := range slices.Sorted(maps.Keys(c.Eggo.Machines)) {
-		l, at := c.Eggo.Machines[name], "eggo.machines."+name
-		check("eggo.machines", at, "private-key-path", l.PrivateKeyPath, "password", l.Password, "password-from",
-			l.PasswordFrom, "sudo-password", l.SudoPassword, "sudo-password-from", l.SudoPasswordFrom)
-		hops("eggo.machines", at+".bastion", l.Bastions)
+// foreign returns the files and passwords that the logins of machines and bastions name.
+func foreign(c *config.Cluster) (out []Finding) {
+	for _, l := range config.LocalLogins(c) {
+		out = append(out, wrong("body.settings."+l.Key, "setting", "key", l.Path))
 	}
 	return out
 }

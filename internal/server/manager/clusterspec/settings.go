@@ -70,21 +70,10 @@ func labeled(s *config.Spec, nodes []Node) {
 		if len(own.Labels)+len(own.Taints) == 0 {
 			continue
 		}
-		is := s.Eggo.Nodes[n.Name]
-		if is.Labels = maps.Clone(is.Labels); is.Labels == nil {
-			is.Labels = map[string]string{}
-		}
-		maps.Copy(is.Labels, own.Labels)
-		for _, fresh := range own.Taints {
-			is.Taints = append(slices.DeleteFunc(is.Taints, func(text string) bool {
-				t, _ := config.TaintOf(text)
-				return t.ID() == fresh.ID()
-			}), fresh.String())
-		}
 		if s.Eggo.Nodes == nil {
 			s.Eggo.Nodes = map[string]config.NodeSpec{}
 		}
-		s.Eggo.Nodes[n.Name] = is
+		s.Eggo.Nodes[n.Name] = s.Eggo.Nodes[n.Name].With(own)
 	}
 }
 
