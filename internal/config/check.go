@@ -101,7 +101,7 @@ func (l *loader) checkServiceAddrs() {
 	c := l.c
 	svc, first := c.ServiceCIDR, c.ServiceCIDR.Addr().Next()
 	switch {
-	case svc.Addr().Is4() != c.ServiceGateway.Is4(): // is told already
+	case svc.Addr().Is4() != c.ServiceGateway.Is4(): // is reported already
 	case !svc.Contains(c.ServiceGateway):
 		l.errAt(l.where("service.gateway"), "service.gateway", "config.not-in-cidr", "value", c.ServiceGateway.String(),
 			"other", svc.String())
@@ -151,7 +151,7 @@ func (l *loader) checkFamilies() {
 	if len(l.c.Nodes) == 0 {
 		return
 	}
-	// What can be installed is what counts: with one IPv4 address among them, those of IPv6 are wrong, whichever stands
+	// Only what can be installed counts: with one IPv4 address among them, those of IPv6 are wrong, whichever stands
 	// first.
 	four := slices.ContainsFunc(l.c.Nodes, func(n Node) bool { return n.IP.Is4() })
 	for i, n := range l.c.Nodes {
@@ -176,7 +176,7 @@ func (l *loader) checkFamilies() {
 	} {
 		key, at := l.site(one.keys...)
 		switch {
-		case !l.has(key) || !one.addr.IsValid(): // what nobody wrote follows from what somebody did
+		case !l.has(key) || !one.addr.IsValid(): // a default follows from the values that were written
 		case one.addr.Is4() != four:
 			l.errAt(at, key, "config.family", "value", one.addr.String())
 		case !four:
@@ -273,7 +273,7 @@ func (l *loader) checkEndpoint() {
 	}
 	masters := c.With(bundle.ControlPlane)
 	for _, n := range masters {
-		known = append(known, net.JoinHostPort(n.IP.String(), "6443"))
+		known = append(known, net.JoinHostPort(n.IP.String(), APIPort))
 	}
 	if len(known) == 0 {
 		return
@@ -303,8 +303,8 @@ func (l *loader) checkEndpoint() {
 		matches = matches || ip.String() == host
 	}
 	for _, n := range masters { // a name that is a control plane's own
-		matches = matches || n.Name == host && port == "6443"
-		if _, ok := l.balancer(); ok && port == "6443" && (n.Name == host || n.IP.String() == host) {
+		matches = matches || n.Name == host && port == APIPort
+		if _, ok := l.balancer(); ok && port == APIPort && (n.Name == host || n.IP.String() == host) {
 			l.warnAt(l.where("apiserver-endpoint"), "apiserver-endpoint", "config.endpoint-past-balancer", "value",
 				c.Endpoint, "instead", known[0])
 			return
@@ -345,7 +345,7 @@ func (l *loader) checkBundles() {
 		l.warn(odd.v, "config.arch-mixed", "value", odd.arch, "other", c.Nodes[0].Arch)
 	}
 	if c.Source.Type == "" {
-		return // from repositories; deploy says that it cannot yet
+		return // from repositories; deploy refuses them
 	}
 	for _, arch := range arches {
 		h, needed := first[arch]

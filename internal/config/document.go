@@ -89,7 +89,7 @@ func (t *table) typed(k Key, p *i18n.Printer) string {
 	return p.T("key.type." + string(k.Kind))
 }
 
-// otherwise is what holds when the key is not there.
+// otherwise returns the default of the key as documents show it.
 func (k Key) otherwise(p *i18n.Printer) string {
 	words := "key." + k.words() + ".default"
 	switch {

@@ -18,14 +18,14 @@ type Machine struct {
 	Roles []bundle.Role `json:"roles"`
 }
 
-// Has says whether the machine has the role.
+// Has reports whether the machine has the role.
 func (m Machine) Has(r bundle.Role) bool { return slices.Contains(m.Roles, r) }
 
 // Draft is a deploy.yaml that is being made: what was typed so far, valid or not. What can be read of it is a Spec,
 // which is checked by the same rules as a file.
 type Draft struct {
 	Machines []Machine `json:"machines"`
-	BindPort string    `json:"bind-port,omitempty"` // of the load balancer; "" is 8443
+	BindPort string    `json:"bind-port,omitempty"` // of the load balancer; "" is BalancerPort
 	// KeepSecrets has passwords written into the file. Else they are asked for when they are needed.
 	KeepSecrets bool `json:"keep-secrets,omitempty"`
 

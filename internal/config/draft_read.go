@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -14,6 +13,9 @@ import (
 
 // ReadDraft makes a draft of a deploy.yaml of either layout. The problems are those of the file; of one that is no
 // YAML, or that has machines which cannot be told apart, the draft has what could be read.
+//
+// It reads the YAML itself, and not through Decode: a draft has each text as it was typed, comments in the YAML of a
+// key and values that no Spec can hold included.
 func ReadDraft(data []byte, file string) (Draft, Problems) {
 	d := Draft{}.Clone()
 	_, problems := Load(data, file)
@@ -24,7 +26,7 @@ func ReadDraft(data []byte, file string) (Draft, Problems) {
 	}
 	d.read(root, "")
 	d.Set("cluster-id", d.Get("cluster-id"))
-	if len(d.With(bundle.Etcd)) == 0 { // the default is told
+	if len(d.With(bundle.Etcd)) == 0 { // the default is made explicit
 		for i := range d.Machines {
 			if d.Machines[i].Has(bundle.ControlPlane) {
 				d.Machines[i].Roles = append(d.Machines[i].Roles, bundle.Etcd)
@@ -143,7 +145,7 @@ func (d *Draft) readMachine(item *yaml.Node, role bundle.Role) {
 			m.Arch = unless(m.Arch, "amd64")
 		case "bind-port":
 			if role == bundle.LoadBalancer {
-				d.BindPort = unless(v, strconv.Itoa(8443))
+				d.BindPort = unless(v, BalancerPort)
 			}
 		}
 	}

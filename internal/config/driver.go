@@ -20,7 +20,7 @@ const (
 // OldestKubeadm is the oldest minor version of Kubernetes whose kubeadm reads the configuration that is written for it.
 const OldestKubeadm = 31
 
-// ByKubeadm says whether the control plane is static pods.
+// ByKubeadm reports whether the control plane is static pods.
 func (c *Cluster) ByKubeadm() bool { return c.Eggo.Driver == DriverKubeadm }
 
 // podComponents are those that are pods with kubeadm, but for etcd.
@@ -28,7 +28,7 @@ func podComponents() []string {
 	return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 }
 
-// OfOtherDriver says whether the driver has no use for a binary of a bundle: a bundle may have what both need.
+// OfOtherDriver reports whether the driver has no use for a binary of a bundle: a bundle may have what both need.
 func (c *Cluster) OfOtherDriver(binary string) bool {
 	if c.ByKubeadm() {
 		return slices.Contains(podComponents(), binary)
@@ -36,20 +36,20 @@ func (c *Cluster) OfOtherDriver(binary string) bool {
 	return binary == DriverKubeadm
 }
 
-// WithoutImage says whether no component runs from an image of a bundle: with services it is one of those that kubeadm
-// asks for.
+// WithoutImage reports whether no component runs from an image of a bundle: with services it is one of those that
+// kubeadm asks for.
 func (c *Cluster) WithoutImage(name string) bool {
 	repo, _ := SplitTag(name)
 	base := path.Base(repo)
 	return !c.ByKubeadm() && (base == "etcd" || slices.Contains(podComponents(), base))
 }
 
-// kubeadmRepository is where kubeadm takes its images from unless it is told another repository.
+// kubeadmRepository is where kubeadm takes its images from unless its configuration names another repository.
 const kubeadmRepository = "registry.k8s.io"
 
 // PodImage is the image of a bundle that a component runs from as a pod; where the bundle has none, the name under
-// which kubeadm asks for it. etcd has versions of its own: kubeadm is told the one of the bundle. That is the one
-// beside the API server's image: a bundle may have an etcd of others, as of an addon.
+// which kubeadm asks for it. etcd has versions of its own: its configuration names the one of the bundle. That is the
+// one beside the API server's image: a bundle may have an etcd of others, as of an addon.
 func PodImage(m *bundle.Manifest, component string) string {
 	find := func(fits func(dir, tag string) bool) string {
 		for _, im := range m.Images {

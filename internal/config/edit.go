@@ -113,7 +113,7 @@ func endpointWithout(c *Cluster, nodes []Node) string {
 	}
 	for _, n := range nodes {
 		if n.Has(bundle.ControlPlane) {
-			return net.JoinHostPort(n.IP.String(), "6443")
+			return net.JoinHostPort(n.IP.String(), APIPort)
 		}
 	}
 	return c.Endpoint
@@ -283,7 +283,7 @@ func (t *text) remove(list string, n Node) {
 	t.changed[key] = true
 }
 
-// isMachine says whether an entry of a list is that machine.
+// isMachine reports whether an entry of a list is that machine.
 func isMachine(item *yaml.Node, n Node) bool {
 	for i := 0; i+1 < len(item.Content); i += 2 {
 		if item.Content[i].Value == "ip" {
@@ -386,13 +386,13 @@ func (t *text) spliced() ([]byte, error) {
 	return []byte(strings.Join(lines, "")), nil
 }
 
-// blank says whether a line holds nothing but a comment.
+// blank reports whether a line holds nothing but a comment.
 func blank(line string) bool {
 	s := strings.TrimSpace(line)
 	return s == "" || strings.HasPrefix(s, "#")
 }
 
-// compact says whether the dashes of the list stand under the first letter of its key.
+// compact reports whether the dashes of the list stand under the first letter of its key.
 func compact(key, value *yaml.Node) bool {
 	return value.Kind == yaml.SequenceNode && value.Column == key.Column
 }

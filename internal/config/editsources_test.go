@@ -95,7 +95,7 @@ func TestOnlyTheLinesOfTheBundlesChange(t *testing.T) {
 	}
 }
 
-// Who keeps a copy is told the lines of it; what is the same from its directory is not among them.
+// The lines of a copy are returned; those that are right from the directory of the copy are not among them.
 func TestTheLinesOfACopy(t *testing.T) {
 	to := of("/srv/new.tar.gz", "/srv/old arm.tar.gz", "/srv/more.tar.gz")
 	want := []SourceLine{{8, "package-src.x86src", "/srv/new.tar.gz"}, {0, "eggo.bundles", "/srv/more.tar.gz"}}

@@ -147,7 +147,7 @@ var ownedFlags = map[string]map[string]string{
 	},
 }
 
-// owned says whether a flag is not the user's to set, and which key of deploy.yaml is, if one is.
+// owned reports whether a flag is not the user's to set, and which key of deploy.yaml is, if one is.
 func owned(component, name string) (instead string, is bool) {
 	if component == "container-engine" {
 		return "", false
@@ -171,7 +171,7 @@ type askedPort struct {
 	v    spot
 }
 
-// on loopback: of no interest to a firewall, but nobody else can listen on all addresses there
+// on loopback: of no interest to a firewall, but no other program can listen on all addresses there
 const kubeletHealthPort = 10248
 
 // dnsPorts are those of CoreDNS as a program, on control planes.

@@ -126,7 +126,7 @@ func fileProblems(c *Cluster, name string, info fs.FileInfo, key string) Problem
 	return out
 }
 
-// inGit says whether the directory or one above it is a git work tree.
+// inGit reports whether the directory or one above it is a git work tree.
 func inGit(dir string) bool {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {

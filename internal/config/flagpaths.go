@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// FlagPath is a place of a machine that a component is told of: a file that it reads, or a directory that it writes to.
+// FlagPath is a path on a machine that a flag of a component names: a file that it reads, or a directory that it
+// writes to.
 type FlagPath struct {
 	Path string
 	Dir  bool

@@ -12,7 +12,7 @@ func TestWhichFlagsNameFiles(t *testing.T) {
 		{"kube-apiserver", "audit-policy-file", "/etc/a.yaml", "/etc/a.yaml"},
 		{"kube-apiserver", "audit-log-path", "/var/log/k/a.log", "/var/log/k/"},
 		{"kube-apiserver", "audit-log-path", "-", ""},
-		{"kube-apiserver", "audit-log-path", "/a.log", ""}, // nobody can mount / at /
+		{"kube-apiserver", "audit-log-path", "/a.log", ""}, // / cannot be mounted at /
 		{"kube-apiserver", "debug-socket-path", "/run/k/debug.sock", "/run/k/"},
 		{"kube-apiserver", "authentication-config", "/etc//x/../auth.yaml", "/etc/auth.yaml"},
 		{"kube-apiserver", "etcd-prefix", "/registry", ""},
@@ -43,7 +43,7 @@ func TestWhichFlagsNameFiles(t *testing.T) {
 	}
 }
 
-// TestEveryFlagOfAPathIsKnown: a flag of a newer version whose name speaks of a file is looked at, by a person.
+// TestEveryFlagOfAPathIsKnown: a flag of a newer version whose name speaks of a file is inspected by a person.
 func TestEveryFlagOfAPathIsKnown(t *testing.T) {
 	speaks := regexp.MustCompile(`(file|path|dir|config|kubeconfig|outputs)$|` +
 		`(cert|key|cafile|cacert|certificate|authority|filepath-(hostpath|nfs))$`)

@@ -21,7 +21,8 @@ var flagsText string
 var etcdText string
 
 // checkEtcd says what is wrong with the name of a variable of etcd's environment. etcd warns of one that it does not
-// know and goes on without it, so that a slip would never show. Others than its own, as GOMAXPROCS, are the language's.
+// know and continues without it, so that a slip would never show. Others than its own, as GOMAXPROCS, are those of the
+// language.
 func checkEtcd(name string) (code string, args []string) {
 	if !strings.HasPrefix(name, "ETCD_") || name == "ETCD_UNSUPPORTED_ARCH" {
 		return "", nil
@@ -260,7 +261,7 @@ func ProxyField(flag string) []string {
 	return strings.Split(path, ".")
 }
 
-// isLogFlag says whether kube-proxy reads the flag beside its configuration.
+// isLogFlag reports whether kube-proxy reads the flag beside its configuration.
 func isLogFlag(name string) bool {
 	return name == "--v" || name == "--vmodule" || name == "--logging-format" || name == "--log-flush-frequency" ||
 		strings.HasPrefix(name, "--log-json-") || strings.HasPrefix(name, "--log-text-")
@@ -288,8 +289,8 @@ func ProxyValue(flag, value string) any {
 	return value
 }
 
-// RefusesFlag says whether config-extra-args may not have the flag with this value, as one of etcd's variables or of a
-// component's flags.
+// RefusesFlag reports whether config-extra-args may not have the flag with this value, as one of etcd's variables or of
+// a component's flags.
 func RefusesFlag(component, name, value string) bool {
 	r := ruleFlag
 	if component == "etcd" {

@@ -49,7 +49,7 @@ func gates() map[string]gateInfo {
 	return out
 }
 
-// gateProblem is what is wrong with a feature gate in a version.
+// gateProblem is a problem with a feature gate in a version.
 type gateProblem struct {
 	gate, code string
 	args       []string
@@ -57,7 +57,7 @@ type gateProblem struct {
 
 // checkGates says which gates of a list, as NAME=true,…, keep a component of this minor from its start. A component
 // that does not know a gate ends; so does one in which it is locked to the other value. What is wrong with the list
-// itself is told of the key.
+// itself gets the key.
 func checkGates(list string, minor int) []gateProblem {
 	known := gates()
 	var out []gateProblem

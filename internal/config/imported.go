@@ -40,7 +40,7 @@ func SetImported(data []byte, file string) ([]byte, Problems, error) {
 	})
 }
 
-// ImportedByHand is what is wrong with a deploy.yaml that says eggo.imported of a cluster that was not imported.
+// ImportedByHand returns the problems of a deploy.yaml that has eggo.imported for a cluster that was not imported.
 func ImportedByHand(c *Cluster) Problems {
 	u := &unsupported{c: c}
 	u.add("eggo.imported", "config.imported-by-hand", "cluster", c.Name)

@@ -13,7 +13,7 @@ import (
 // AllAddons is the name under which the manual copies the bundle's whole directory of addons, as a "binary".
 const AllAddons = "addons"
 
-// IsURL says whether a package of type yaml is one of the network, not of the bundle.
+// IsURL reports whether a package of type yaml is one of the network, not of the bundle.
 func IsURL(name string) bool { return strings.Contains(name, "://") }
 
 // StartedPrograms are those without which a machine of the role does not come up: services, and what makes static pods.
@@ -50,7 +50,7 @@ func ToolPrograms(r bundle.Role) []string {
 	return nil
 }
 
-// In says whether the bundle has what the package means, whatever machine it is for.
+// In reports whether the bundle has what the package means, whatever machine it is for.
 func (p Package) In(m *bundle.Manifest) bool {
 	switch {
 	case p.Type == "repo", p.Type == "yaml" && IsURL(p.Name), p.Type == "binary" && p.Name == AllAddons:
@@ -67,7 +67,8 @@ func (p Package) In(m *bundle.Manifest) bool {
 	return slices.ContainsFunc(m.Members, func(x bundle.Member) bool { return p.Means(m, x) })
 }
 
-// Means says whether a member of the bundle is what a package of type pkg, binary, file or dir means, or a part of it.
+// Means reports whether a package of type pkg, binary, file or dir means this member of the bundle, or it is a part of
+// what the package means.
 func (p Package) Means(m *bundle.Manifest, x bundle.Member) bool {
 	named := x.Name == p.Name || path.Base(x.Path) == p.Name
 	switch x.Kind {
@@ -84,8 +85,8 @@ func (p Package) Means(m *bundle.Manifest, x bundle.Member) bool {
 	return false
 }
 
-// MeansImage says whether an image of the bundle is one that a list names: by its whole name, by its last part, or as
-// images.tar, all of them.
+// MeansImage reports whether a list names an image of the bundle: by its whole name, by its last part, or all of them
+// as images.tar.
 func MeansImage(name, image string) bool {
 	repo, tag := image, ""
 	if i := strings.LastIndexByte(image, ':'); i >= 0 && !strings.Contains(image[i:], "/") {

@@ -70,7 +70,7 @@ func (l *loader) kubelets() int {
 	return n
 }
 
-// fits says whether a network can be that of the pods, or of the services, of what is loaded.
+// fits reports whether a network can be the pod network, or the service network, of the loaded cluster.
 func (l *loader) fits(p netip.Prefix, pods bool) bool {
 	if !p.IsValid() || !p.Addr().Is4() || p.Addr().IsUnspecified() || p.Addr().IsMulticast() || p.Addr().IsLoopback() {
 		return false

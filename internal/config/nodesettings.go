@@ -33,7 +33,7 @@ func (t Taint) String() string {
 	return t.Key + "=" + t.Value + ":" + t.Effect
 }
 
-// ID is what a node has one taint of: key and effect.
+// ID is the key and the effect: a node has one taint of each.
 func (t Taint) ID() string { return t.Key + ":" + t.Effect }
 
 const (
@@ -75,7 +75,7 @@ func TaintOf(text string) (t Taint, code string) {
 	return Taint{Key: m[1], Value: m[2], Effect: m[3]}, ""
 }
 
-// isReserved says whether a key of a label or a taint is for Kubernetes, or for Eggo's own roles. What Kubernetes
+// isReserved reports whether a key of a label or a taint is for Kubernetes, or for Eggo's own roles. What Kubernetes
 // leaves to administrators is not.
 func isReserved(key string) bool {
 	domain, name, ok := strings.Cut(key, "/")
@@ -170,6 +170,22 @@ func (l *loader) checkNodeSettings() {
 	}
 }
 
+// With returns the labels and taints of a node with more of them. A label takes the place of the one with its key, a
+// taint of the one with its key and effect.
+func (s NodeSpec) With(more NodeSettings) NodeSpec {
+	labels := map[string]string{}
+	maps.Copy(labels, s.Labels)
+	maps.Copy(labels, more.Labels)
+	out := NodeSpec{Labels: labels, Taints: slices.Clone(s.Taints)}
+	for _, fresh := range more.Taints {
+		out.Taints = append(slices.DeleteFunc(out.Taints, func(text string) bool {
+			t, _ := TaintOf(text)
+			return t.ID() == fresh.ID()
+		}), fresh.String())
+	}
+	return out
+}
+
 // AddNodeSettings gives machines of a deploy.yaml labels and taints in eggo.nodes, beside those that they have. The
 // result has been loaded again, as that of AddNodes.
 func AddNodeSettings(data []byte, file string, more map[string]NodeSettings) ([]byte, Problems, error) {
@@ -177,28 +193,24 @@ func AddNodeSettings(data []byte, file string, more map[string]NodeSettings) ([]
 	if err != nil {
 		return nil, nil, err
 	}
-	was, problems := Load(data, file)
+	spec, was, problems := LoadSpec(data, file)
 	if was == nil {
 		return nil, problems, nil
 	}
 	all := mapIn(asMap(t.eggo()), "nodes")
 	for _, name := range slices.Sorted(maps.Keys(more)) {
-		own := mapIn(all, name)
+		own, merged := mapIn(all, name), spec.Eggo.Nodes[name].With(more[name])
 		if len(more[name].Labels) > 0 {
 			labels := mapIn(own, "labels")
 			for _, k := range slices.Sorted(maps.Keys(more[name].Labels)) {
-				setIn(labels, k, more[name].Labels[k])
+				setIn(labels, k, merged.Labels[k])
 			}
-		}
-		taints := slices.Clone(was.Eggo.Nodes[name].Taints)
-		for _, fresh := range more[name].Taints {
-			taints = append(slices.DeleteFunc(taints, func(o Taint) bool { return o.ID() == fresh.ID() }), fresh)
 		}
 		if len(more[name].Taints) > 0 {
 			list := valueIn(own, "taints")
 			*list = yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-			for _, one := range taints {
-				list.Content = append(list.Content, textNode(one.String()))
+			for _, text := range merged.Taints {
+				list.Content = append(list.Content, textNode(text))
 			}
 		}
 	}

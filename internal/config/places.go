@@ -147,7 +147,7 @@ var (
 	// badSecret is a password that begins with a sign of YAML.
 	badSecret = regexp.MustCompile("(?m)^[ \\t]*(?:-[ \\t]+)?((?:sudo-)?password)[ \\t]*:[ \\t]+" +
 		"([][{}>|@`%*&!?,'\"-])")
-	// beginsValue is what stands before a value: nothing, or a sign of YAML.
+	// beginsValue matches the text before a value: nothing, or a sign of YAML.
 	beginsValue = regexp.MustCompile(`(?:\A|[\s,\[{])\z`)
 	directive   = regexp.MustCompile(`(?m)\A(?:[ \t]*(?:#.*)?\n)*(%[^\s:]*)`)
 )

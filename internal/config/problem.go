@@ -29,7 +29,7 @@ func (p Problem) Fault() *event.Fault {
 // Problems of one file, in the order of its lines.
 type Problems []Problem
 
-// HasErrors says whether the file cannot be used.
+// HasErrors reports whether the file cannot be used.
 func (ps Problems) HasErrors() bool {
 	n, _ := ps.Count()
 	return n > 0
@@ -85,7 +85,7 @@ func (p position) compare(o position) int {
 	return cmp.Or(cmp.Compare(p.line, o.line), cmp.Compare(p.col, o.col))
 }
 
-// maxProblems bounds what is reported of one file: after so many nobody reads on.
+// maxProblems bounds what is reported of one file: users do not read more.
 const maxProblems = 200
 
 // clip shortens a value that is shown in a problem.

@@ -23,7 +23,7 @@ type Registry struct {
 	CA           []byte // what is in it, after ReadRegistryCAs
 }
 
-// hasLogin says whether images are pulled from the registry with a login.
+// hasLogin reports whether images are pulled from the registry with a login.
 func (r Registry) hasLogin() bool { return r.Username != "" }
 
 // BasicAuth is the login as an HTTP header has it; "" without one.
@@ -34,7 +34,7 @@ func (r Registry) BasicAuth() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(r.Username+":"+r.Password))
 }
 
-// dockerHub is what a docker configuration calls docker.io.
+// dockerHub is the name of docker.io in a docker configuration.
 const dockerHub = "https://index.docker.io/v1/"
 
 // PullLogins are the logins of registries as a docker configuration, which kubelets read; nil without one.

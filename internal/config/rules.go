@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle/nodepath"
 )
 
-// rule is what the text of one field must be. Fields that travel to a node have a tight set of characters, so that no
+// rule is the rule for the text of one field. Fields that travel to a node have a tight set of characters, so that no
 // value of a deploy.yaml can mean anything to a shell, a unit file or a path there, whatever the code behind it does.
 type rule struct {
 	code    string
@@ -80,13 +80,13 @@ var (
 	urlCharsRE     = regexp.MustCompile(`\A[A-Za-z0-9._~/:@%+=,-]*\z`)
 )
 
-// isSocket: a path below the directories of sockets. A runtime removes what lies where it is told to listen.
+// isSocket: a path below the directories of sockets. A runtime removes any file at the path on which it listens.
 func isSocket(s string) bool {
 	return nodepath.Clean(s) && !strings.HasSuffix(s, "/") &&
 		(strings.HasPrefix(s, "/run/") || strings.HasPrefix(s, "/var/run/"))
 }
 
-// cleanPath says whether the path has no empty, . or .. elements.
+// cleanPath reports whether the path has no empty, . or .. elements.
 func cleanPath(s string) bool {
 	return s == "/" || path.Clean(s) == strings.TrimSuffix(s, "/")
 }
@@ -167,7 +167,7 @@ func isSecretSource(s string) bool {
 var weakPasswords = []string{"123456", "12345678", "password", "root", "admin", "changeme", "eggo", "kubernetes",
 	"openeuler", "toor", "qwerty"}
 
-// isWeak says whether the password is guessed at once.
+// isWeak reports whether the password is guessed at once.
 func isWeak(p string) bool { return len(p) < 6 || slices.Contains(weakPasswords, strings.ToLower(p)) }
 
 // IsHostName reports whether a machine of a deploy.yaml may have the name.

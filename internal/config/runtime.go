@@ -38,7 +38,7 @@ func isMirror(s string) bool {
 	return isHTTPURL(m.URL) && (m.Registry == "*" || isHostPort(m.Registry))
 }
 
-// InsecureHost says whether the registry at host, or host:port, is one of insecure-registries.
+// InsecureHost reports whether the registry at host, or host:port, is one of insecure-registries.
 func (c *Cluster) InsecureHost(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
 	addr, err := netip.ParseAddr(name)
@@ -81,13 +81,13 @@ func RuntimeExtras(runtime string) []string {
 	return nil
 }
 
-// OfRuntime says whether a program of a bundle is a container runtime's.
+// OfRuntime reports whether a program of a bundle is a container runtime's.
 func OfRuntime(name string) bool {
 	return slices.Contains([]string{"containerd", "containerd-shim-runc-v2", "ctr", "runc"}, name) ||
 		OfOtherRuntime("", name)
 }
 
-// OfOtherRuntime says whether a package or a program of a bundle is of Docker or iSulad alone, where that is not the
+// OfOtherRuntime reports whether a package or a program of a bundle is of Docker or iSulad alone, where that is not the
 // runtime: a bundle may have several. containerd is no such one, for Docker needs it.
 func OfOtherRuntime(runtime, name string) bool {
 	for _, other := range []string{"docker", "isulad"} {

@@ -20,7 +20,7 @@ const schemaID = "https://github.com/eggo-k8s/eggo/deploy.schema.json"
 // Modeline names the schema to editors.
 const Modeline = "# yaml-language-server: $schema=" + SchemaName + "\n"
 
-// IsSchema says whether a file is a schema that a program of ours wrote.
+// IsSchema reports whether a file is a schema that a program of ours wrote.
 func IsSchema(data []byte) bool { return bytes.Contains(data, []byte(schemaID)) }
 
 // WithoutModeline is a deploy.yaml without the line that names its schema to editors.
@@ -70,7 +70,7 @@ func (t *table) object(p *i18n.Printer, path string) *schema.Value {
 	return out
 }
 
-// value is what a key may have.
+// value returns the schema of the value of a key.
 func (t *table) value(p *i18n.Printer, k Key) *schema.Value {
 	switch {
 	case k.form != "":

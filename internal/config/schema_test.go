@@ -53,7 +53,7 @@ func TestTheSchemasDescriptionsArePlainText(t *testing.T) {
 	}
 }
 
-// inJSON is what an editor takes the YAML for.
+// inJSON returns the YAML as an editor sees it.
 func inJSON(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -89,7 +89,7 @@ func inJSON(n *yaml.Node) any {
 	return v
 }
 
-// validated is what the schema says of a text, which has to be YAML.
+// validated validates a text, which has to be YAML, with the schema.
 func validated(s *jsonschema.Schema, text string) (wrong error, isYAML bool) {
 	data, _, _ := slashComments([]byte(text))
 	doc, _, err := decodeYAML(data)

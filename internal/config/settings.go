@@ -14,7 +14,7 @@ type Setting struct {
 	Choices []string // of a Choice, the default first
 	Default string   // what holds when nothing is said; "" when it follows from something else, or there is none
 	Wizard  Place    // where the wizard asks for it
-	// Applies says whether it does, by what other keys have; nil: always.
+	// Applies reports whether it does, by what other keys have; nil: always.
 	Applies func(get func(key string) string) bool
 }
 
@@ -40,7 +40,7 @@ func (t *table) settings() []Setting {
 	return out
 }
 
-// setting is what a key is to a person, if it is one: it stands in maps alone, and not in what is typed as YAML.
+// setting returns the setting of a key that a user can fill in: one whose parents are all of kind Map.
 func (t *table) setting(k Key) (Setting, bool) {
 	if k.Kind == Map || k.Kind == Machines {
 		return Setting{}, false

@@ -14,7 +14,7 @@ func (d Draft) Alone(m Machine, file string) (*Cluster, Node, error) {
 	if err != nil {
 		return nil, Node{}, err
 	}
-	if c == nil { // what is wrong is told where it is typed; here it is left out
+	if c == nil { // problems are reported where the value is typed; here they are skipped
 		alone := Draft{KeepSecrets: true}.WithValues(map[string]string{
 			"package-src.x86src": "x.tar.gz", "package-src.armsrc": "x.tar.gz",
 		})

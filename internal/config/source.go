@@ -109,7 +109,7 @@ func badBytes(line []byte) (code string, col int) {
 	return "", 0
 }
 
-// isBidi says whether r changes the direction of text, so that a file would read differently from what it says.
+// isBidi reports whether r changes the direction of text, so that a file would look different from its content.
 func isBidi(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0xfeff
 }
@@ -158,5 +158,5 @@ func (l *loader) shape(n *yaml.Node, depth int) {
 	}
 }
 
-// isNull says whether the node is empty: nothing, ~ or null.
+// isNull reports whether the node is empty: nothing, ~ or null.
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }

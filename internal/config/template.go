@@ -43,9 +43,9 @@ func (all *table) template(o TemplateOptions, p *i18n.Printer) []byte {
 
 // given are the values that the options have, by the paths of their keys.
 func (o TemplateOptions) given() map[string]string {
-	endpoint := o.Masters[0] + ":6443"
+	endpoint := o.Masters[0] + ":" + APIPort
 	if o.LoadBalancer != "" {
-		endpoint = o.LoadBalancer + ":8443"
+		endpoint = o.LoadBalancer + ":" + BalancerPort
 	}
 	out := map[string]string{"cluster-id": quote(o.Name), "username": quote(o.User),
 		"apiserver-endpoint": quote(endpoint)}
@@ -164,13 +164,13 @@ func (t *template) keys(path string, depth int, hidden bool) {
 	}
 }
 
-// shows says whether the template has a key, or one below it.
+// shows reports whether the template has a key, or one below it.
 func (t *template) shows(k Key) bool {
 	_, has := t.value(k)
 	return has || k.Kind == Map && slices.ContainsFunc(t.table.below[k.Path], t.shows)
 }
 
-// value is what stands after a key in the template: what was given, its example, its default.
+// value returns the text after a key in the template: the value of the options, its example, its default.
 func (t *template) value(k Key) (value string, has bool) {
 	if v, ok := t.given[k.Path]; ok {
 		return v, true
@@ -178,7 +178,7 @@ func (t *template) value(k Key) (value string, has bool) {
 	return k.sampled()
 }
 
-// sampled is what stands after the key in the template when nothing was given: its example, its default.
+// sampled returns the text after the key in the template without a value of the options: its example, its default.
 func (k Key) sampled() (value string, has bool) {
 	if k.Example == "" {
 		return k.Default, k.Default != ""
@@ -186,7 +186,7 @@ func (k Key) sampled() (value string, has bool) {
 	return strings.Replace(k.Example, "=", k.Default, 1), k.Example != "-"
 }
 
-// commented says whether the template has the key in a comment.
+// commented reports whether the template has the key in a comment.
 func (k Key) commented() bool { return strings.HasPrefix(k.Example, "#") }
 
 // key writes the line of a key, and what stands below it.
@@ -216,7 +216,7 @@ func after(value string) string {
 	return " " + strings.TrimPrefix(value, " ")
 }
 
-// before is what stands before a key: a comment inside of another one keeps its indent.
+// before returns the text before a key: a comment inside of another one keeps its indent.
 func before(depth int, hidden, comment bool) string {
 	indent := strings.Repeat("  ", depth)
 	switch {

@@ -64,7 +64,7 @@ type Node struct {
 	Roles []bundle.Role
 }
 
-// Has says whether the node has the role.
+// Has reports whether the node has the role.
 func (n Node) Has(r bundle.Role) bool {
 	for _, x := range n.Roles {
 		if x == r {
@@ -117,7 +117,7 @@ func (c *Cluster) Upstreams() []string {
 	return out
 }
 
-// IsBinary says whether CoreDNS runs as a service of every control plane.
+// IsBinary reports whether CoreDNS runs as a service of every control plane.
 func (d DNS) IsBinary() bool { return d.Type == "binary" }
 
 // SANs are extra names of the API server's certificate.

@@ -122,7 +122,7 @@ func OneLogin(d config.Draft, l machines.List) machines.List {
 	return l
 }
 
-// nameOf is what the machine of an entry is called in the draft.
+// nameOf returns the name of the machine of an entry in the draft.
 func nameOf(d *config.Draft, e machines.Entry) string {
 	if i := Listed(*d, e.Machine); i >= 0 {
 		return d.Machines[i].Name

@@ -24,7 +24,7 @@ func portText(p string) string {
 var ofConfig = regexp.MustCompile(`(?m)^["']?(cluster-id|masters|username|private-key-path|package-src|install|` +
 	`service|network|apiserver-endpoint|dns-domain|eggo)["']?[ \t]*:`)
 
-// IsConfig says whether a text is meant as a deploy.yaml, whatever is wrong with it.
+// IsConfig reports whether a text is meant as a deploy.yaml, whatever is wrong with it.
 func IsConfig(text string) bool { return ofConfig.MatchString(text) }
 
 // ListIn reads a file or a text that was pasted as a list of machines; ok is false for a deploy.yaml, and where nothing
@@ -83,7 +83,7 @@ func ImportRemarks(l machines.List) (out []event.Msg) {
 	return out
 }
 
-// Added is what came of machines that were said.
+// Added is the result of adding machines to a draft.
 type Added struct {
 	Fresh, Changed int
 	Same           []string // addresses that were there, with all that was said of them
@@ -162,7 +162,7 @@ func Listed(d config.Draft, m config.Machine) int {
 	return at
 }
 
-// ownEtcd says whether etcd runs where the control plane does, as it does when nobody says otherwise.
+// ownEtcd reports whether etcd runs where the control plane does, as it does by default.
 func ownEtcd(d *config.Draft) bool {
 	for _, m := range d.Machines {
 		if m.Has(bundle.Etcd) != m.Has(bundle.ControlPlane) {

@@ -9,13 +9,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Saved is what is kept of a draft that was left: offered again when one is begun.
+// Saved is a draft that was left, with all that is kept of it: it is offered again when a new one begins.
 type Saved struct {
 	Draft config.Draft `json:"draft"`
 	Step  string       `json:"step"`
 	File  string       `json:"file"`
 	When  time.Time    `json:"when"`
-	// Typed is what stands in fields and is no part of the draft yet, by the field.
+	// Typed has the texts of fields that are no part of the draft yet, by the field.
 	Typed map[string]string `json:"typed,omitempty"`
 }
 
@@ -32,7 +32,7 @@ const (
 	Seen       Stage = "seen"
 )
 
-// Probe is what is known of a machine by now.
+// Probe is the current knowledge of a machine.
 type Probe struct {
 	Machine  config.Machine
 	Stage    Stage
@@ -86,7 +86,7 @@ const (
 	NoSudo      = "wizard.look.no-sudo"
 )
 
-// FailedWord is the word for a probe that failed, by how far it came: that is what has to be fixed.
+// FailedWord is the word for a probe that failed, by how far it came: that has to be fixed.
 func FailedWord(f *event.Fault) string {
 	switch {
 	case f == nil:
@@ -112,7 +112,7 @@ type Bundle struct {
 	Fault    *event.Fault
 	Done     int64 // bytes that are verified; Verified when all are
 	Verified bool
-	Signed   event.Msg // who signed it, or that nobody did
+	Signed   event.Msg // who signed it, or that it is not signed
 }
 
 // Check is news of preflight: a machine that is inspected, a finding, or the end.
@@ -127,7 +127,7 @@ type Check struct {
 	End     bool
 }
 
-// Planned is what would be done on a machine; "" is this one, the API server and etcd.
+// Planned is the work planned for a machine; "" is the control host, the API server and etcd.
 type Planned struct {
 	Node, Address string
 	Roles         []string

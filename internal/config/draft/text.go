@@ -63,7 +63,7 @@ func Secrets(d config.Draft) map[string]string {
 }
 
 // Text is the deploy.yaml of the draft as it is written, in the language of the person. A run that lets machines join
-// changes the cluster's own file in its place, with the comments that it has: of that the text is what it says alone.
+// changes the cluster's own file in its place, with the comments that it has: the text is its content alone.
 func Text(d config.Draft, joins bool, p *i18n.Printer) []byte {
 	if joins {
 		return d.YAML()

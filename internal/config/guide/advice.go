@@ -164,7 +164,7 @@ func (s *Session) taken(p *i18n.Printer) Tip {
 
 // ports returns the ports on which machines reach each other, with what listens there.
 func (s *Session) ports(p *i18n.Printer) []Tip {
-	out := []Tip{{Label: "6443/tcp", Text: p.T("wizard.tips.ports.api")}}
+	out := []Tip{{Label: config.APIPort + "/tcp", Text: p.T("wizard.tips.ports.api")}}
 	if len(s.Draft.With(bundle.LoadBalancer)) > 0 {
 		out = append(out, Tip{Label: bindPort(s.Draft) + "/tcp", Text: p.T("wizard.tips.ports.lb")})
 	}

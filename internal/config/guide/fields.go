@@ -171,7 +171,7 @@ func (s *Session) extraFields() []extraField {
 }
 
 // bindPort returns the port of the load balancer.
-func bindPort(d config.Draft) string { return cmp.Or(d.BindPort, "8443") }
+func bindPort(d config.Draft) string { return cmp.Or(d.BindPort, config.BalancerPort) }
 
 func yesNo() []string { return []string{"false", "true"} }
 
@@ -257,7 +257,7 @@ func (s *Session) endpoint() string {
 		return net.JoinHostPort(d.Machines[lb[0]].IP, bindPort(d))
 	}
 	if m := d.With(bundle.ControlPlane); len(m) > 0 {
-		return net.JoinHostPort(d.Machines[m[0]].IP, "6443")
+		return net.JoinHostPort(d.Machines[m[0]].IP, config.APIPort)
 	}
 	return ""
 }

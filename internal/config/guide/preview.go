@@ -171,7 +171,7 @@ func (in PreviewInput) runs(role bundle.Role, stacked bool) []string {
 	case bundle.LoadBalancer:
 		return []string{"nginx :" + bindPort(in.Draft)}
 	case bundle.ControlPlane:
-		out := []string{"kube-apiserver :6443"}
+		out := []string{"kube-apiserver :" + config.APIPort}
 		if stacked {
 			out = append(out, "etcd :2379")
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// jump is how a line says that its machines are reached through bastions.
+// jump is the bastions of a line, through which its machines are reached.
 type jump struct {
 	hops            string // in the way of ssh -J
 	user, port, key string // of hops that do not say their own

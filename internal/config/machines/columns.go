@@ -38,7 +38,7 @@ func sayOf(column, value string) string {
 	return column + "=" + strings.Join(strings.Fields(value), ",")
 }
 
-// columnOf is what a word says that a value is, in any format, "" if it says nothing.
+// columnOf returns the column that a word names, in any format, "" if it names none.
 func columnOf(word string) string {
 	word, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(word)), "(") // IP (management)
 	switch strings.NewReplacer("_", "-", " ", "-").Replace(strings.Trim(word, "*: ")) {

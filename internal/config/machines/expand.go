@@ -15,7 +15,7 @@ var (
 	lastBytes = regexp.MustCompile(`\A((?:[0-9]{1,3}\.){3})([0-9]{1,3})[-~]((?:[0-9]{1,3}\.){3})?([0-9]{1,3})\z`)
 )
 
-// expand is what a word with ranges stands for: node[1,3,5-9], www[01:12], 10.0.0.[11-13], 10.0.0.11-13,
+// expand returns the words that a word with ranges stands for: node[1,3,5-9], www[01:12], 10.0.0.[11-13], 10.0.0.11-13,
 // 10.0.0.11-10.0.0.13, and in steps as Ansible has them: node[1:9:2]. A word without one stands for itself.
 func expand(word string) ([]string, *event.Msg) {
 	if m := lastBytes.FindStringSubmatch(word); m != nil {
@@ -125,7 +125,7 @@ var (
 	hostName = regexp.MustCompile(`\A[a-zA-Z0-9_](?:[a-zA-Z0-9_.-]*[a-zA-Z0-9])?\.?\z`)
 )
 
-// addresses says whether all words are addresses. why: one looks like an address and is none.
+// addresses reports whether all words are addresses. why: one looks like an address and is none.
 func addresses(words []string) (all bool, why *event.Msg) {
 	for _, w := range words {
 		if _, err := netip.ParseAddr(w); err == nil {

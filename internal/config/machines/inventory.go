@@ -12,7 +12,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// inventory is what Ansible knows of machines: names with variables, in groups, in groups.
+// inventory holds the machines of an Ansible inventory: names with variables, in groups, in groups.
 type inventory struct {
 	order  []string // of the names
 	hosts  map[string]*member
@@ -266,7 +266,7 @@ var (
 	variable = regexp.MustCompile(`\A([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)\z`)
 )
 
-// isINI says whether a line names a group.
+// isINI reports whether a line names a group.
 func isINI(lines []string) bool {
 	return slices.ContainsFunc(lines, func(l string) bool {
 		m := section.FindStringSubmatch(strings.TrimSpace(l))

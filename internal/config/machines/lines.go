@@ -68,7 +68,7 @@ func (l *List) take(m *line, named bool) {
 // takeNamed is take of a line that stands alone.
 func (l *List) takeNamed(m *line) { l.take(m, true) }
 
-// ownNames says whether the words behind the addresses are a column of names: several lines have one, and no two
+// ownNames reports whether the words behind the addresses are a column of names: several lines have one, and no two
 // the same.
 func ownNames(lines []*line) bool {
 	seen := map[string]bool{}
@@ -227,7 +227,7 @@ func (l *line) set(column, value, word string) {
 		l.secret = l.secret || secrets
 		l.said = append(l.said, sayOf(column, value))
 	}
-	if l.why != nil { // the first that is wrong is told, and what is said later is kept
+	if l.why != nil { // the first problem is reported, and later values are kept
 		l.secret = l.secret || column == "secret"
 		return
 	}
@@ -341,7 +341,7 @@ func (l *line) aliased() {
 	}
 }
 
-// end settles the words that nobody knew. named: a word behind the address is the name.
+// end resolves the words that no column has taken. named: a word behind the address is the name.
 func (l *line) end(named bool) {
 	if l.after != "" {
 		l.aliased()

@@ -56,7 +56,7 @@ type Rejected struct {
 	Whole bool // it is the text as a whole that was not taken; Text is empty
 }
 
-// List is what a text says.
+// List is the result of reading a text.
 type List struct {
 	Format   Format
 	Entries  []Entry
@@ -146,7 +146,7 @@ func isGroup(ip string) bool {
 		netip.MustParsePrefix("fe00::/9").Contains(a) // of hosts files of Debian: ip6-localnet
 }
 
-// full says that there are too many machines in a text, of which nothing more has to be read.
+// full reports whether a text has too many machines, so that the rest need not be read.
 func (l *List) full() bool { return len(l.Entries) > Most }
 
 func whole(line int, why *event.Msg) Rejected { return Rejected{Line: line, Why: *why, Whole: true} }

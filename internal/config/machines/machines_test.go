@@ -257,7 +257,7 @@ node3 ops@10.0.0.3 worker`, "")
 	check(t, "web:\n  hosts:\n    10.0.0.[1:2]:\n", Ansible, "10.0.0.1\n10.0.0.2", "")
 }
 
-// Anchors, aliases and merge keys mean what YAML says that they mean.
+// Anchors, aliases and merge keys mean what the YAML specification defines.
 func TestAliasesAreFollowed(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"variables of a group": {"all:\n  vars: &v {ansible_user: ops, ansible_port: 2222}\n  children:\n" +

@@ -22,7 +22,7 @@ func mistyped(word string) string {
 	return ""
 }
 
-// nearly says whether a word becomes another by at most so many letters that are other, missing, too many, or
+// nearly reports whether a word becomes another by at most so many letters that are other, missing, too many, or
 // changed places.
 func nearly(a, b string, most int) bool {
 	x, y := []rune(a), []rune(b)

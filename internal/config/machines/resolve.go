@@ -151,7 +151,7 @@ func usable(addrs []netip.Addr) (out []netip.Addr) {
 	return nil
 }
 
-// reasonOf is the resolver's reason without the name and the server, which the sentence has or nobody needs.
+// reasonOf is the resolver's reason without the name and the server, which the message already has.
 func reasonOf(err error) string {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {

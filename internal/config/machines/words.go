@@ -35,7 +35,7 @@ func isAddress(word string) bool {
 	return all && why == nil && !strings.Contains(word, "=")
 }
 
-// columnsOfAddresses says whether several lines have two addresses each, which may as well be two of one machine.
+// columnsOfAddresses reports whether several lines have two addresses each, which may as well be two of one machine.
 func columnsOfAddresses(text []string) bool {
 	n := 0
 	for _, raw := range text[:min(len(text), Most)] {
@@ -67,7 +67,7 @@ func addressesOf(text string) []string {
 	return list
 }
 
-// isHeader says whether a line names columns.
+// isHeader reports whether a line names columns.
 func isHeader(text string) bool {
 	words, known := words(text, separators), 0
 	for _, w := range words {

@@ -20,7 +20,7 @@ var (
 	yamlSure  = regexp.MustCompile(`\A(?:---|apiVersion:|kind:|[\w.-]+:\s*\z)`)
 )
 
-// isYAML says whether a text has structures of YAML, or begins as if it had and has a mistake.
+// isYAML reports whether a text has structures of YAML, or begins as if it had and has a mistake.
 func isYAML(text string) bool {
 	for l := range strings.SplitSeq(text, "\n") {
 		l = strings.TrimRight(l, " \t")
@@ -39,7 +39,7 @@ func isYAML(text string) bool {
 	return false
 }
 
-// structured says whether a document is more than words: a list of maps, a map of lists or maps, or a map that says
+// structured reports whether a document is more than words: a list of maps, a map of lists or maps, or a map that says
 // where a machine is.
 func structured(n *yaml.Node) bool {
 	switch n.Kind {
@@ -230,7 +230,7 @@ func (r *yamlReader) lists(n *yaml.Node) (some bool) {
 	return some
 }
 
-// saysRoles says whether the machines of a list say their roles themselves.
+// saysRoles reports whether the machines of a list say their roles themselves.
 func saysRoles(list *yaml.Node) bool {
 	return slices.ContainsFunc(list.Content, func(n *yaml.Node) bool {
 		return at(n, "role") != nil || at(n, "roles") != nil
@@ -249,7 +249,7 @@ func (r *yamlReader) items(list *yaml.Node, roles []bundle.Role) {
 	}
 }
 
-// item reads one machine from a map; name is what it is called if the map does not say it.
+// item reads one machine from a map; name is its name if the map has none.
 func (r *yamlReader) item(n *yaml.Node, roles []bundle.Role, name string) {
 	l := &line{at: n.Line, e: Entry{Machine: config.Machine{Roles: slices.Clone(roles)}}}
 	if n.Kind != yaml.MappingNode {
