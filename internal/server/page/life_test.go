@@ -30,8 +30,8 @@ func TestTheLifeOfACluster(t *testing.T) {
 			data any
 			want []string
 		}{
-			"status": {h.Body, []string{"&lt;b&gt;n1", "DiskPressure", "&lt;b&gt;low", "v1.34.2", "failed", "no login", "NOSPACE", "1/2",
-				"n1 is missing"}},
+			"status": {h.Body, []string{"&lt;b&gt;n1", "DiskPressure", "&lt;b&gt;low", "v1.34.2", "failed",
+				"no login", "NOSPACE", "1/2", "n1 is missing"}},
 			"certificates": {problem.List[server.Certificate]{Items: []server.Certificate{{Node: "n1",
 				Name: "apiserver", NotAfter: ends, State: "soon", At: "/etc/x.crt"}}},
 				[]string{"2027-01-02T03:04:05Z", "apiserver", `class="warn"`}},
