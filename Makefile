@@ -22,7 +22,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test test-race test-long test-codes fuzz lint fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots page-check page-shots goreleaser-check release-snapshot release clean cis conformance
+.PHONY: help build install test test-race test-long test-codes fuzz lint generate generate-check fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots page-check page-shots goreleaser-check release-snapshot release clean cis conformance
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,7 +70,15 @@ test-race: ## all tests, with the race detector but for the long ones; at last, 
 fuzz: ## every fuzz target for five seconds: make fuzz T=1m FUZZ=FuzzDecode for one of them and longer, KEEP=1 to keep what it found
 	@KEEP=$(KEEP) .ci/fuzz $(or $(T),5s) $(FUZZ)
 
-lint: ## gofmt, vet, staticcheck, shellcheck, the workflows, and nothing of this machine in a file
+generate: ## what controller-gen makes of api/v1: deep copies, and the definitions in assets/eggops/crds
+	cd tools && go build -o ../bin/ sigs.k8s.io/controller-tools/cmd/controller-gen
+	bin/controller-gen object crd:maxDescLen=1000 paths=./api/v1 output:crd:dir=assets/eggops/crds
+
+generate-check: generate ## whether all of that is committed
+	@git diff --exit-code --stat -- api assets/eggops/crds
+	@test -z "$$(git ls-files --others --exclude-standard -- api assets/eggops/crds)"
+
+lint: generate-check ## gofmt, vet, staticcheck, shellcheck, the workflows, and nothing of this machine in a file
 	@.ci/gofmt
 	go vet ./...
 	go run $(STATICCHECK) ./...

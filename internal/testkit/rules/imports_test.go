@@ -125,6 +125,7 @@ var dependencies = map[string][]string{
 	"internal/testkit/rules":   {},
 	"internal/testkit/ptytest": {},
 
+	"api":    {}, // the objects of the operator: others import them
 	"assets": {},
 	"cmd":    nil, // anything: here all is wired together
 	"test":   nil, // anything: tests and their tools
@@ -240,7 +241,8 @@ var only = map[string][]string{
 		"internal/server/manager/clusterspec"},
 	"charm.land/":                    {"internal/ui"},
 	"github.com/skeema/knownhosts":   {"internal/remote"},
-	"k8s.io/":                        {"internal/phases"},
+	"k8s.io/":                        {"internal/phases", "internal/operator", "api"},
+	"sigs.k8s.io/controller-runtime": {"internal/operator"},
 	"helm.sh/":                       {"internal/bundle/addon"},
 	"go.etcd.io/":                    {"internal/phases", "internal/operation/backup"}, // a scratch etcd on this host
 	"github.com/google/go-container": {"internal/bundle"},
@@ -478,6 +480,10 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/ui/pages", module + "internal/operation", false},
 		{"internal/testkit/new", module + "internal/phases", true},
 		{"internal/testkit/new", "k8s.io/api/core/v1", true},
+		{"internal/testkit/new", "sigs.k8s.io/controller-runtime/pkg/envtest", true},
+		{"api/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", true},
+		{"api/v1", "sigs.k8s.io/controller-runtime/pkg/scheme", false},
+		{"api/v1", module + "internal/run/event", false},
 		{"internal/testkit/rules", module + "internal/phases", false},
 		{"internal/phases", module + "internal/testkit/new", false},
 		{"cmd/eggo-tui", module + "internal/testkit/ptytest", false},
