@@ -9,7 +9,6 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
-	"github.com/eggo-k8s/eggo/internal/phases/status"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/access"
 	"github.com/eggo-k8s/eggo/internal/server/problem"
@@ -201,7 +200,15 @@ func (s *Server) statusOf(ctx context.Context, cluster string, secrets map[strin
 		b.Drift = append(b.Drift, words.Msg(d))
 	}
 	for _, n := range st.Nodes {
-		b.Nodes = append(b.Nodes, nodeOf(ctx, n))
+		node := StatusNode{Name: n.Node, Address: n.Address, Roles: append([]string{}, n.Roles...), Reached: n.Reached,
+			Fault: faultOf(ctx, n.Fault), Ready: n.Ready, Reason: n.Why, Kubelet: n.Kubelet, Parts: []NodeComponent{}}
+		for _, c := range n.Conditions {
+			node.Conditions = append(node.Conditions, NodeCondition(c))
+		}
+		for _, c := range n.Components {
+			node.Parts = append(node.Parts, NodeComponent(c))
+		}
+		b.Nodes = append(b.Nodes, node)
 	}
 	for _, m := range st.Etcd {
 		b.Etcd = append(b.Etcd, EtcdMember(m))
@@ -210,16 +217,4 @@ func (s *Server) statusOf(ctx context.Context, cluster string, secrets map[strin
 		b.Loads = append(b.Loads, Workload(w))
 	}
 	return out, nil
-}
-
-func nodeOf(ctx context.Context, n status.Node) StatusNode {
-	out := StatusNode{Name: n.Node, Address: n.Address, Roles: append([]string{}, n.Roles...), Reached: n.Reached,
-		Fault: faultOf(ctx, n.Fault), Ready: n.Ready, Reason: n.Why, Kubelet: n.Kubelet, Parts: []NodeComponent{}}
-	for _, c := range n.Conditions {
-		out.Conditions = append(out.Conditions, NodeCondition(c))
-	}
-	for _, c := range n.Components {
-		out.Parts = append(out.Parts, NodeComponent(c))
-	}
-	return out
 }

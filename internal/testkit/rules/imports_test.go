@@ -217,7 +217,6 @@ var within = map[string][]string{
 
 // more is what a package within a layer may import besides its layer.
 var more = map[string][]string{
-	"internal/server":                     {"internal/phases/status"}, // the fields of a status
 	"internal/server/manager/clusterspec": {"internal/config", "internal/bundle", "internal/output/spelling"},
 	"internal/server/manager/records":     {"internal/server/database"},
 	"internal/server/manager/runs": {"internal/config", "internal/run/journal", "internal/operation",
