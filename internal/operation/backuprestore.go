@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/config"
@@ -150,6 +151,11 @@ func ofMachines() []string {
 // check refuses what cannot be restored here.
 func (r *Restoring) check(ctx context.Context) error {
 	name := r.manifest.Cluster
+	if o := node.ParseOwner(r.manifest.Owner); o.Newer() {
+		return event.NewFault(event.ClassPreflight, "backup.newer-format", nil, "path", r.request.File, "format",
+			strconv.Itoa(o.Format), "known", strconv.Itoa(node.OwnerFormat), "version",
+			event.Clean(r.manifest.Program))
+	}
 	r.nodes, r.there = nil, false
 	files, err := r.deps.Store.Read(ctx, name)
 	if err != nil {

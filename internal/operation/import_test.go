@@ -214,10 +214,13 @@ func TestImportOfAClusterOfKubeadm(t *testing.T) {
 		t.Error("what was read is still there")
 	}
 
+	allAt(t, f, "import", 1, "m1", "w1")
+
 	h.all = nil
 	if err := did(t, read("import.again"), d); err != nil || len(h.changes()) > 0 {
 		t.Error("a second import has changed something", err, h.changes())
 	}
+	allAt(t, f, "the second import", 2, "m1", "w1")
 	afterImport(t, f, d, h)
 }
 
@@ -419,6 +422,7 @@ func TestImportOfAClusterOfTheOriginalEggo(t *testing.T) {
 	if err := did(t, next, d); err != nil {
 		t.Fatal(err)
 	}
+	allAt(t, f, "import", 1, "m1", "w1")
 	own, err := os.ReadFile(filepath.Join(f.root, "sim", "deploy.yaml"))
 	if c, problems := config.Load(own, "deploy.yaml"); err != nil || c == nil || !c.Eggo.Imported {
 		t.Errorf("%s %v %v", own, problems, err)

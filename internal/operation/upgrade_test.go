@@ -601,6 +601,7 @@ func TestAnUpgradeWithinALimit(t *testing.T) {
 	if is := f.lab.Nodes["w1"].Runs("kubelet.service"); strings.Contains(is, "v1.35.4") {
 		t.Error("w1 runs", is)
 	}
+	allAt(t, f, "the first part", 2, "m1")
 	ended, err = doing(t, request.NewUpgrade(request.OfCluster("sim")), d)
 	if err != nil || ended.Next[0].Key != "next.upgraded" {
 		t.Fatalf("%+v %v", ended, err)
@@ -608,6 +609,7 @@ func TestAnUpgradeWithinALimit(t *testing.T) {
 	if is := f.lab.Nodes["w1"].Runs("kubelet.service"); !strings.Contains(is, "v1.35.4") {
 		t.Error("w1 runs", is)
 	}
+	allAt(t, f, "the rest", 3, "m1", "w1")
 }
 
 // The whole way on simulated nodes: a soak that fails, the way back, the upgrade to its end, and once more.
@@ -636,6 +638,7 @@ func TestAnUpgradeFromItsRequestToItsEnd(t *testing.T) {
 	if ended, err = doing(t, request.Back{Common: c}, d); err != nil || ended.Next[0].Key != "next.upgrade-back" {
 		t.Fatalf("%+v %v", ended, err)
 	}
+	allAt(t, f, "the upgrade and its way back", 3, "m1", "w1")
 	u.Probe = "true"
 	if would, err := Plan(t.Context(), u, d); err != nil || would.Steps == 0 {
 		t.Fatalf("%+v %v", would, err)

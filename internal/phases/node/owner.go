@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -31,13 +32,35 @@ const OwnerFormat = 1
 // fenceMost bounds what a node may say: a number that cannot be raised would end all runs.
 const fenceMost = 1 << 53
 
-// ParseOwner reads what a node has; the zero Owner if that is none, or damaged: the next run writes it again.
+// ParseOwner reads what a node has; the zero Owner if that is none, or damaged: the next run writes it again. Of one of
+// a newer format only Format is set.
 func ParseOwner(line []byte) (o Owner) {
+	if f := formatOf(line); f > OwnerFormat {
+		return Owner{Format: f}
+	}
 	if json.Unmarshal(line, &o) != nil || o.ID == "" || o.Fence == 0 || o.Fence > fenceMost {
 		return Owner{}
 	}
 	o.ID, o.Kind, o.By = event.Clean(o.ID), event.Clean(o.Kind), event.Clean(o.By)
 	return o
+}
+
+// Newer reports whether the owner is of a format that this program does not read.
+func (o Owner) Newer() bool { return o.Format > OwnerFormat }
+
+// formatOf reads the format, which is the first key of every format, also of a line that is cut off; 0: there is none.
+func formatOf(line []byte) int {
+	d := json.NewDecoder(bytes.NewReader(line))
+	for _, want := range []json.Token{json.Delim('{'), "format"} {
+		if t, err := d.Token(); err != nil || t != want {
+			return 0
+		}
+	}
+	var format int
+	if d.Decode(&format) != nil {
+		return 0
+	}
+	return format
 }
 
 // Ownership is the relation of the owner of a cluster's files to a node.
@@ -48,12 +71,15 @@ const (
 	Owns  Ownership = iota // the node may be changed
 	Other                  // the node has another owner
 	Stale                  // the node has a newer run, of another copy of the files
+	Newer                  // the node has an owner of a newer format
 )
 
 // Of returns what the owner of the files is to a node with this owner. A node with a lower number was away during the
 // last runs, one without an owner is of an older version: both may be changed.
 func (o Owner) Of(onNode Owner) Ownership {
 	switch {
+	case onNode.Newer():
+		return Newer
 	case onNode.ID == "":
 		return Owns
 	case o.ID != "" && o.ID != onNode.ID:

@@ -21,6 +21,7 @@ func TestOwnerOf(t *testing.T) {
 		"two copies raised it to the same":  {of("a", 4, "x"), of("a", 4, "y"), Stale},
 		"files of before there were owners": {Owner{}, of("a", 1, "x"), Stale},
 		"another owner":                     {of("a", 3, "x"), of("b", 1, "y"), Other},
+		"a newer format":                    {of("a", 3, "x"), Owner{Format: OwnerFormat + 1}, Newer},
 	} {
 		if got := tc.files.Of(tc.node); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
@@ -37,7 +38,12 @@ func TestParseOwner(t *testing.T) {
 	if o := ParseOwner(good); o.Fence != 7 || strings.Contains(o.ID, "\x1b") {
 		t.Errorf("%+v", o)
 	}
-	for _, text := range []string{"", "{", "null", "[]", `{"id":"a"}`, `{"fence":3}`, `{"id":"a","fence":-1}`,
+	for _, text := range []string{`{"format":2,"id":"a","fence":3}`, `{"format":2,"id":[`, ` { "format" : 2}`} {
+		if o := ParseOwner([]byte(text)); o != (Owner{Format: 2}) || !o.Newer() {
+			t.Errorf("%s: %+v", text, o)
+		}
+	}
+	for _, text := range []string{`{"format":"2"}`, `{"format":1e99}`, "", "{", "null", "[]", `{"id":"a"}`, `{"fence":3}`, `{"id":"a","fence":-1}`,
 		`{"id":"a","fence":18446744073709551615}`, string(good[:20])} {
 		if o := ParseOwner([]byte(text)); o != (Owner{}) {
 			t.Errorf("%s: %+v", text, o)

@@ -19,7 +19,8 @@ import (
 func checkOwner(mayBeLost bool) Check {
 	return Check{
 		Name: "owner", Needs: Ours,
-		Codes: []string{"preflight.other-owner", "preflight.stale-owner", "state.read"},
+		Codes: []string{"preflight.other-owner", "preflight.stale-owner", "preflight.newer-owner", "state.read",
+			"state.newer-format"},
 		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
 			if authorityFindings(in, n, f, mayBeLost) != nil {
 				return nil
@@ -29,7 +30,11 @@ func checkOwner(mayBeLost bool) Check {
 				return as(n.Name, event.AsFault(err))
 			}
 			is, code := mine.Of(f.Owner), "preflight.stale-owner"
-			if is == node.Other {
+			switch is {
+			case node.Newer: // no number of it is known
+				return one(event.Error, n, "preflight.newer-owner", "format", strconv.Itoa(f.Owner.Format), "ours",
+					strconv.Itoa(node.OwnerFormat))
+			case node.Other:
 				code = "preflight.other-owner"
 			}
 			if is == node.Owns || in.Fence != nil && f.Owner.Fence <= in.Fence.TakeOver {

@@ -6,16 +6,30 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"strconv"
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/phases/node"
+	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // OwnerName is the file in the cluster's directory that names the owner of the cluster. It ends with the cluster.
 const OwnerName = "owner.json"
 
-// ReadOwner reads the owner in a cluster's directory; the zero Owner if there is none yet.
-func ReadOwner(stateDir string) (o node.Owner, err error) {
+// ReadOwner reads the owner in a cluster's directory; the zero Owner if there is none yet. One of a newer format is
+// refused with state.newer-format.
+func ReadOwner(stateDir string) (node.Owner, error) {
+	var text json.RawMessage
+	if err := ReadUnderWay(stateDir, OwnerName, &text); err != nil {
+		return node.Owner{}, err
+	}
+	if o := node.ParseOwner(text); o.Newer() {
+		return node.Owner{}, event.NewFault(event.ClassUsage, "state.newer-format", nil, "path",
+			filepath.Join(stateDir, OwnerName), "format", strconv.Itoa(o.Format), "ours",
+			strconv.Itoa(node.OwnerFormat))
+	}
+	var o node.Owner
 	return o, ReadUnderWay(stateDir, OwnerName, &o)
 }
 
