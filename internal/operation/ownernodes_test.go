@@ -258,7 +258,8 @@ func TestOpenRestore_OlderThanTheNodes(t *testing.T) {
 	}
 	to, key := keyPair(t)
 	dir := t.TempDir()
-	if err := did(t, request.Backup{Common: request.OfCluster("sim"), Dir: dir, Recipients: []string{to}}, d); err != nil {
+	q := request.Backup{Common: request.OfCluster("sim"), Dir: dir, Recipients: []string{to}}
+	if err := did(t, q, d); err != nil {
 		t.Fatal(err)
 	}
 	list, err := Backups(t.Context(), d.Store, request.BackupList{Dir: dir})

@@ -61,6 +61,7 @@ type deleteInput struct {
 	Matching
 	Machines string `query:"machines" enum:"clean,keep" default:"clean" doc:"clean: Kubernetes is removed from the nodes. keep: they stay as they are."`
 	Purge    bool   `query:"purge" doc:"Images and data are removed, too."`
+	TakeOver uint64 `query:"take_over" doc:"As in the options of other operations." maximum:"9007199254740992"`
 }
 
 // clusters are the routes of the clusters themselves.
@@ -366,8 +367,10 @@ func (s *Server) remove(ctx context.Context, who access.Grant, in *deleteInput) 
 	if v.Kubeconfig { // nothing of ours is on its machines
 		return nil, event.NewFault(event.ClassUsage, "manager.kubeconfig-only", nil, "cluster", in.Cluster)
 	}
-	return s.begin(ctx, in.Cluster, manager.Delete, in.Matching, RunOptions{}, nil, func(p *runs.Parameters) error {
+	purge := func(p *runs.Parameters) error {
 		p.Purge = in.Purge
 		return nil
-	}, who, manager.Request{})
+	}
+	return s.begin(ctx, in.Cluster, manager.Delete, in.Matching, RunOptions{TakeOver: in.TakeOver}, nil, purge, who,
+		manager.Request{})
 }

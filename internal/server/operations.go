@@ -145,7 +145,7 @@ func (s *Server) carryOn(ctx context.Context, who access.Grant, in *actInput) (*
 		return nil
 	}}
 	o := in.options()
-	if o.OnFailure+o.HostKeys+o.Drain != "" || o.Unsigned || o.Force {
+	if o.OnFailure+o.HostKeys+o.Drain != "" || o.Unsigned || o.Force || o.TakeOver > 0 {
 		p, err := o.parameters()
 		if err != nil {
 			return nil, err
@@ -159,7 +159,7 @@ func (s *Server) carryOn(ctx context.Context, who access.Grant, in *actInput) (*
 		if err := p.Valid(v.Continued()); err != nil {
 			return nil, err
 		}
-		if o.Unsigned || o.HostKeys == acceptNew {
+		if o.Unsigned || o.HostKeys == acceptNew || o.TakeOver > 0 {
 			if err := s.privileged(ctx, in.Cluster); err != nil {
 				return nil, err
 			}

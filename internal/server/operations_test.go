@@ -78,7 +78,7 @@ func TestWhatOperatorsMayNot(t *testing.T) {
 		{"renew", `{"allow_unsigned":true}`}, {"upgrade", `{"bundles":["/srv/a.tar.gz"]}`},
 		{"upgrade", `{"bundles":["` + s.bundles + `/../a.tar.gz"]}`}, {"backups", `{"passphrase":"x","keep":1}`},
 		{"continue", `{"allow_unsigned":true}`}, {"renew", `{"host_keys":"accept-new"}`},
-		{"continue", `{"host_keys":"accept-new"}`},
+		{"continue", `{"host_keys":"accept-new"}`}, {"renew", `{"take_over":7}`}, {"continue", `{"take_over":7}`},
 	} {
 		s.want(s.call("otto", "POST", "/api/v1/clusters/one/"+c.path, c.body), 403, "access.denied")
 	}

@@ -228,11 +228,11 @@ func (s *Server) privileged(ctx context.Context, cluster string) error {
 const acceptNew = "accept-new"
 
 // trusted refuses who is no administrator and asks for more than an operator may: bundles without a signature, unknown
-// host keys, and fewer backups than the server's plan keeps. Bundles from elsewhere need an administrator of all
-// clusters.
+// host keys, a take-over, and fewer backups than the server's plan keeps. Bundles from elsewhere need an administrator
+// of all clusters.
 func (s *Server) trusted(ctx context.Context, cluster string, p runs.Parameters) error {
 	fewer := p.Keep > 0 && (s.Keep == 0 || p.Keep < s.Keep)
-	if p.Unsigned || p.HostKeys == acceptNew || fewer || s.elsewhere(p.Bundles) {
+	if p.Unsigned || p.HostKeys == acceptNew || p.TakeOver > 0 || fewer || s.elsewhere(p.Bundles) {
 		if err := s.privileged(ctx, cluster); err != nil {
 			return err
 		}

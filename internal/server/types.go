@@ -35,6 +35,8 @@ type Fault struct {
 	Node   string `json:"node,omitempty"`
 	// HostKey of ssh.hostkey-unknown.
 	HostKey string `json:"host_key,omitempty" doc:"The unknown host key that the node has shown. Once its fingerprint is compared, it can be one of the host_keys of the node."`
+	// TakeOver is there when another owner, or a newer copy of the files, has worked on the nodes.
+	TakeOver uint64 `json:"take_over,omitempty" doc:"Another owner of the cluster, or a newer copy of its files, has worked on the nodes, up to this number. Send it as take_over to continue in its place."`
 	// Errors of a run.
 	Errors []Reason `json:"errors,omitempty" doc:"What preflight found, and failed steps: 100, in a list of runs 3."`
 	Count  int      `json:"errors_count,omitempty" doc:"How many errors there are, at most 100."`
@@ -73,6 +75,7 @@ func faultOf(ctx context.Context, f *event.Fault) *Fault {
 	if f.Code == "ssh.hostkey-unknown" {
 		out.HostKey = event.Clean(f.Args["key"])
 	}
+	out.TakeOver, _ = strconv.ParseUint(f.Args[event.TakeOver], 10, 64) // 0: it is no such fault
 	return out
 }
 
@@ -166,12 +169,14 @@ type RunOptions struct {
 	Unsigned  bool   `json:"allow_unsigned,omitempty" doc:"Bundles without a signature may be installed."`
 	Drain     string `json:"drain,omitempty" doc:"How long the eviction of a node's pods may take, such as 5m." maxLength:"16"`
 	Force     bool   `json:"force,omitempty" doc:"Pods that cannot be evicted are left behind."`
+	TakeOver  uint64 `json:"take_over,omitempty" doc:"The take_over of the fault that refused the cluster: the number of another owner's last run. This server continues in its place, and the other owner is refused from then on. Administrators only." maximum:"9007199254740992"`
 	// Secrets are those that deploy.yaml does not name a source for. They are kept in memory.
 	Secrets map[string]string `json:"secrets,omitempty" doc:"password, sudo: what deploy.yaml says is asked for."`
 }
 
 func (o RunOptions) parameters() (runs.Parameters, error) {
-	p := runs.Parameters{OnFailure: o.OnFailure, HostKeys: o.HostKeys, Unsigned: o.Unsigned, Force: o.Force}
+	p := runs.Parameters{OnFailure: o.OnFailure, HostKeys: o.HostKeys, Unsigned: o.Unsigned, Force: o.Force,
+		TakeOver: o.TakeOver}
 	var err error
 	p.Drain, err = duration("drain", o.Drain)
 	return p, err

@@ -75,6 +75,7 @@ func because(ctx context.Context, f *event.Fault, why runs.Why, next event.Msg) 
 	}
 	for _, x := range why.Reasons {
 		one := faultOf(ctx, &x.Fault)
+		out.TakeOver = max(out.TakeOver, one.TakeOver)
 		r := Reason{Code: one.Code, Detail: one.Detail, Next: one.Next, Node: one.Node, HostKey: one.HostKey}
 		if x.Step != nil {
 			r.Step = p.Msg(*x.Step)

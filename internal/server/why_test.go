@@ -109,6 +109,38 @@ func TestAFailedPreflightSaysWhy(t *testing.T) {
 	}
 }
 
+// A run that another owner's number has refused says which number takes over, and an operation takes that number.
+func TestAFailedPreflightSaysWhichNumberTakesOver(t *testing.T) {
+	s := begin(t)
+	s.running()
+	const one = "/api/v1/clusters/one"
+	s.want(s.call("ann", "POST", one+"/renew", `{"take_over":-1}`), 422, "api.request")
+	s.want(s.call("ann", "POST", one+"/renew", ""), 202, "")
+	s.reach("Updating", func() bool { return s.world.Newest("one") != nil })
+	run := s.world.Newest("one")
+	failed := event.NewFault(event.ClassPreflight, "preflight.failed", nil, "count", "2")
+	stale := func(host, code, fence string) event.Event {
+		return event.Finding{Host: host, Severity: event.Error, Fault: *event.NewFault(event.ClassPreflight, code, nil,
+			"cluster", "one", "dir", s.root, "by", "you@there pid 8: eggo-tui deploy one", "at", "2026-11-30T08:00:00Z",
+			"fence", fence, "have", "3", "owner", "a", "own", "b", "highest", "12").On(host)}
+	}
+	s.logs(run.ID(), "renew", stale("w2", "preflight.stale-owner", "9"), stale("w3", "preflight.other-owner", "12"),
+		event.RunEnded{Outcome: event.Failed, Fault: failed})
+	run.Refuse(failed)
+	s.reach("Running", nil)
+	a := s.want(s.call("vera", "GET", one, ""), 200, "")
+	f, _ := a.body["fault"].(map[string]any)
+	if f["take_over"] != 12.0 || !strings.Contains(a.text, "take-over number 12") ||
+		!strings.Contains(a.text, "you@there pid 8: eggo-tui deploy one at 2026-11-30T08:00:00Z") {
+		t.Error(a.text)
+	}
+	s.want(s.call("ann", "POST", one+"/renew", `{"take_over":12}`), 202, "")
+	v, err := s.m.Cluster("one")
+	if err != nil || v.Operation == nil || !strings.Contains(string(v.Operation.Request), `"take_over":12`) {
+		t.Errorf("%+v %v", v.Operation, err)
+	}
+}
+
 // Of a creation that preflight refused the advice is to continue it, or to change its nodes; a run that another one has
 // followed is not continued.
 func TestTheAdviceIsThatOfTheCluster(t *testing.T) {

@@ -46,7 +46,7 @@ func checkOwner(mayBeLost bool) Check {
 			return one(event.Error, n, code, "cluster", in.Cluster.Name, "dir", in.StateDir, "by", f.Owner.By,
 				"at", f.Owner.At.UTC().Format(time.RFC3339), "fence", strconv.FormatUint(f.Owner.Fence, 10),
 				"have", strconv.FormatUint(mine.Fence, 10), "owner", f.Owner.ID, "own", mine.ID,
-				"highest", strconv.FormatUint(in.highestFence(), 10))
+				event.TakeOver, strconv.FormatUint(in.highestFence(), 10))
 		},
 	}
 }

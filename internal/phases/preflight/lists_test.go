@@ -191,7 +191,7 @@ func TestEveryCheckHasItsSentences(t *testing.T) {
 		"check_record.go":     "node.record-format, node.record-unknown", // node.UnsupportedRecord
 		"check_ours.go":       "preflight.state-elsewhere, state.read",   // authorityFindings
 		"check_importable.go": "preflight.state-elsewhere, state.read",   // likewise
-		"check_owner.go":      "state.read",                              // input.ReadOwner
+		"check_owner.go":      "state.read, state.newer-format",          // input.ReadOwner
 	}
 	for name, text := range source(t) {
 		if !strings.HasPrefix(name, "check_") {

@@ -40,6 +40,9 @@ type Fault struct {
 // FullDisks is the argument of a fault that names the full file systems of its node.
 const FullDisks = "full"
 
+// TakeOver is the argument of a fault with the number by which its cluster can be taken over from another owner.
+const TakeOver = "highest"
+
 // Error is for logs and tests; front ends render the fault through internal/output/i18n.
 func (f *Fault) Error() string {
 	var b strings.Builder

@@ -156,6 +156,20 @@ func (o overview) Resumable() bool {
 		o.Continue != "restore")
 }
 
+// TakesOver returns the request that continues in the place of another owner, as page.js takes it; "": there is none,
+// or the form of the operation has a field for the number.
+func (o overview) TakesOver() string {
+	of := "POST /api/v1/clusters/" + escaped(o.Name)
+	switch {
+	case o.Fault == nil || o.Fault.TakeOver == 0 || !o.Admin || o.Busy:
+	case o.Resumable():
+		return of + "/continue"
+	case o.Last != nil && o.Last.Kind == string(manager.Renew):
+		return of + "/renew"
+	}
+	return ""
+}
+
 // Cancelable says whether the reader may cancel what goes on: an operation, or the connecting, which is none.
 func (o overview) Cancelable() bool {
 	cancels := o.Busy && manager.Kind(o.Operation.Kind).Quiet() // in every state

@@ -55,7 +55,8 @@ func (v *visit) read() (typed, error) {
 			t.Bundles[arch] = path
 		}
 	}
-	t.Options = server.RunOptions{OnFailure: get("on_failure"), HostKeys: t.SSH.HostKeys,
+	t.takeOver(q)
+	t.Options = server.RunOptions{TakeOver: t.Options.TakeOver, OnFailure: get("on_failure"), HostKeys: t.SSH.HostKeys,
 		Unsigned: q.Get("allow_unsigned") != "", Secrets: secretsOf(q)}
 	t.balancer(q)
 	t.nodes(q)
@@ -68,6 +69,20 @@ func (v *visit) read() (typed, error) {
 	}
 	slices.Sort(t.secret)
 	return t, nil
+}
+
+// takeOver reads the number of the owner that is taken over from.
+func (t *typed) takeOver(q url.Values) {
+	text := strings.TrimSpace(q.Get("take_over"))
+	if text == "" {
+		return
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n == 0 || n > 1<<53 { // as the API has it
+		t.wrongly("options.take_over", "usage.take-over", "value", text)
+		return
+	}
+	t.Options.TakeOver = n
 }
 
 // readNew reads the form of a new cluster.

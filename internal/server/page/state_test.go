@@ -1,6 +1,7 @@
 package page
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,50 @@ func TestWhereCancelAndContinueAreOffered(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// An administrator is offered a take-over where another owner's number has refused the operation, by a button that has
+// that number typed.
+func TestWhereATakeOverIsOffered(t *testing.T) {
+	p := pageOf(t, nil)
+	for _, c := range []struct {
+		state   state.State
+		last    string
+		number  uint64
+		admin   bool
+		request string
+	}{
+		{state.Unavailable, "update", 12, true, "POST /api/v1/clusters/rack/continue"},
+		{state.Running, "renew", 12, true, "POST /api/v1/clusters/rack/renew"},
+		{state.Running, "upgrade", 12, true, ""}, // its form has a field
+		{state.Unavailable, "update", 12, false, ""},
+		{state.Unavailable, "update", 0, true, ""},
+	} {
+		fault := &server.Fault{Code: "preflight.failed", TakeOver: c.number}
+		o := overview{row: rowOf(server.Cluster{Facts: server.Facts{Name: "rack", State: string(c.state),
+			Last: &server.Operation{Kind: c.last}, Fault: fault}}), Operate: true, Admin: c.admin}
+		html, err := p.piece(i18n.English, "cluster-state", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := strings.Contains(html, `data-confirm-name="12"`) && strings.Contains(html, "&#34;take_over&#34;:12") ||
+			strings.Contains(html, `"take_over":12`)
+		if o.TakesOver() != c.request || shown != (c.request != "") ||
+			shown && !strings.Contains(html, `data-api="`+c.request+`"`) {
+			t.Errorf("%+v: %s\n%s", c, o.TakesOver(), html)
+		}
+	}
+}
+
+// The number that is typed into a form is taken as it is, or refused at its field.
+func TestTheNumberOfATakeOverIsRead(t *testing.T) {
+	for text, want := range map[string]uint64{"": 0, " 12 ": 12, "0": 0, "-3": 0, "twelve": 0, "9007199254740993": 0} {
+		o, read := upgradeOf(url.Values{"take_over": {text}})
+		if wrong := want == 0 && text != ""; o.TakeOver != want || wrong != (len(read.bad) == 1) ||
+			wrong && read.fieldAt(read.bad[0].Location) != "take_over" {
+			t.Errorf("%q: %+v %+v", text, o, read.bad)
 		}
 	}
 }

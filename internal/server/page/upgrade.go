@@ -42,19 +42,21 @@ func (p *Page) upgrade(v *visit, s sheet, status int) error {
 	return nil
 }
 
-// upgradeOf is the request that a form comes to.
-func upgradeOf(q url.Values) server.UpgradeOptions {
+// upgradeOf returns the request that a form comes to, and what cannot be read.
+func upgradeOf(q url.Values) (server.UpgradeOptions, typed) {
+	var t typed
+	t.takeOver(q)
 	get := func(name string) string { return strings.TrimSpace(q.Get(name)) }
 	o := server.UpgradeOptions{RunOptions: server.RunOptions{OnFailure: get("on_failure"), HostKeys: get("host_keys"),
 		Unsigned: q.Get("allow_unsigned") != "", Drain: get("drain"), Force: q.Get("force") != "",
-		Secrets: secretsOf(q)}, Batch: get("batch"), Soak: get("soak"), Window: get("window"),
-		Packages: q.Get("packages") != "", Bundles: q["bundles"]}
+		TakeOver: t.Options.TakeOver, Secrets: secretsOf(q)}, Batch: get("batch"), Soak: get("soak"),
+		Window: get("window"), Packages: q.Get("packages") != "", Bundles: q["bundles"]}
 	for line := range strings.Lines(q.Get("paths")) {
 		if path := strings.TrimSpace(line); path != "" {
 			o.Bundles = append(o.Bundles, path)
 		}
 	}
-	return o
+	return o, t
 }
 
 // upgradeDraft says what is wrong with the options of an upgrade.
@@ -68,9 +70,10 @@ func (p *Page) upgradeDraft(v *visit) (checkedForm, error) {
 	if err != nil {
 		return checkedForm{}, err
 	}
-	o := upgradeOf(q)
-	out := v.answerTo(typed{bad: o.Problems()})
-	out.Wrong = v.unread(typed{bad: o.Problems()})
+	o, t := upgradeOf(q)
+	t.bad = append(t.bad, o.Problems()...)
+	out := v.answerTo(t)
+	out.Wrong = v.unread(t)
 	if len(o.Bundles) == 0 && r.Continue != "upgrade" {
 		out.Wrong = append(out.Wrong, wrong{Field: "paths", Text: v.p.T("page.upgrade.none")})
 	}
@@ -86,7 +89,10 @@ func (p *Page) upgraded(v *visit) (string, error) {
 		return "", err
 	}
 	in := &server.UpgradeInput{InCluster: v.cluster(), Matching: v.matching()}
-	in.Body.UpgradeOptions = upgradeOf(q)
+	var t typed
+	if in.Body.UpgradeOptions, t = upgradeOf(q); len(t.bad) > 0 {
+		return "", v.refuse(t, t.bad, nil)
+	}
 	if _, err := p.api.UpgradeCluster.Call(v.context(), in); err != nil {
 		return "", v.refuse(typed{}, err, map[string]string{"api.bundle-place": "paths", "usage.bundle": "paths"})
 	}

@@ -58,6 +58,8 @@ type Parameters struct {
 	Window    string        `json:"window,omitempty"`
 	Packages  bool          `json:"packages,omitempty"`
 	Snapshot  string        `json:"snapshot,omitempty"`
+	// TakeOver is that of request.Common.
+	TakeOver uint64 `json:"take_over,omitempty"`
 	// Seeded: a restore is a deploy of what is wanted to new machines, which begins with the data of a backup.
 	Seeded bool `json:"seeded,omitempty"`
 	// Nodes: the record's are wanted. What is continued without it leaves the nodes as they are.
@@ -185,7 +187,7 @@ func (r *Runner) Start(ctx context.Context, rec manager.Record) (manager.Run, er
 func asked(q request.Request, k manager.Kind, w Wanted, p Parameters) (request.Request, error) {
 	on, err := request.ParseOnFailure(p.OnFailure)
 	c := q.Base()
-	c.OnFailure, c.HostKeys, c.Trust.AllowUnsigned = on, p.HostKeys, p.Unsigned
+	c.OnFailure, c.HostKeys, c.Trust.AllowUnsigned, c.TakeOver = on, p.HostKeys, p.Unsigned, p.TakeOver
 	if k == manager.Create || p.Nodes || p.Seeded {
 		c.Accepted = w.Accepted()
 	}

@@ -475,3 +475,24 @@ func TestWhetherARunChangedAnything(t *testing.T) {
 		}
 	}
 }
+
+// A take-over is confirmed for the number that was named: it reaches the request of every kind of run, and is kept for
+// what continues the operation until another number is named.
+func TestAsked_TakeOver(t *testing.T) {
+	for _, q := range []request.Request{request.Deploy{}, request.Join{}, request.Delete{}, request.Cleanup{},
+		request.Renew{}, request.Restore{}, request.Upgrade{}, request.Back{}} {
+		got, err := asked(q, manager.Update, Wanted{}, Parameters{TakeOver: 7})
+		if err != nil || got.Base().TakeOver != 7 {
+			t.Errorf("%T: %+v %v", q, got, err)
+		}
+	}
+	was, err := json.Marshal(Parameters{TakeOver: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for now, want := range map[uint64]uint64{0: 7, 9: 9} {
+		if got := Over(&manager.Operation{Request: was}, Parameters{TakeOver: now}); got.TakeOver != want {
+			t.Errorf("%d: %+v", now, got)
+		}
+	}
+}

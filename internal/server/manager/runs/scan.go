@@ -235,6 +235,6 @@ func Over(last *manager.Operation, now Parameters) Parameters {
 	}
 	p.OnFailure, p.HostKeys = cmp.Or(now.OnFailure, p.OnFailure), cmp.Or(now.HostKeys, p.HostKeys)
 	p.Drain, p.Force = cmp.Or(now.Drain, p.Drain), now.Force || p.Force
-	p.Unsigned = now.Unsigned || p.Unsigned
+	p.Unsigned, p.TakeOver = now.Unsigned || p.Unsigned, cmp.Or(now.TakeOver, p.TakeOver)
 	return p
 }
