@@ -55,6 +55,7 @@ require (
 	k8s.io/kube-proxy v0.34.3
 	k8s.io/kubelet v0.34.3
 	modernc.org/sqlite v1.61.1
+	sigs.k8s.io/controller-runtime v0.22.5
 	sigs.k8s.io/yaml v1.6.0
 )
 
@@ -63,7 +64,6 @@ require (
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/google/btree v1.1.3 // indirect
 	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
-	sigs.k8s.io/controller-runtime v0.22.5 // indirect
 )
 
 require (

@@ -1,6 +1,8 @@
 package operation
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/eggo-k8s/eggo/internal/operation/request"
@@ -41,5 +43,53 @@ func TestStart_NoControlHost(t *testing.T) {
 	}
 	if _, err := load(t.Context(), request.Deploy{Common: base}, d); err != nil {
 		t.Error("a request without them: ", err)
+	}
+}
+
+// Where snapshots cannot be kept, what needs one is refused before a run begins, and a removal reports that it saves
+// none.
+func TestStart_NoSnapshots(t *testing.T) {
+	f, d := simulate(t, phasestest.Shape{Masters: 1})
+	d.NoSnapshots = true
+	if refused, err := deployed(t, d, deployOf(f)); err != nil {
+		t.Fatal(refused, err)
+	}
+	c, err := journal.At(f.root, "sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := c.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := request.OfCluster("sim")
+	for _, q := range []request.Request{
+		request.NewUpgrade(own), request.Back{Common: own}, request.Snapshot{Common: own},
+		request.Restore{Common: own, Snapshot: "/snapshots/a.db"},
+		request.Backup{Common: own, Recipients: []string{"age1"}},
+	} {
+		if _, err := Start(t.Context(), q, d); code(err) != "state.no-snapshots" ||
+			event.AsFault(err).Class != event.ClassPreflight {
+			t.Errorf("%s: %v", q.Verb(), err)
+		}
+	}
+	if after, err := c.Runs(); err != nil || len(after) != len(before) {
+		t.Error(after, err)
+	}
+	h, err := Start(t.Context(), request.Cleanup{Common: own}, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	told := false
+	for r := range journal.Read(h.Run().Dir) {
+		if n, is := r.Event.(event.Notice); is {
+			told = told || n.Text.Key == "notice.no-snapshots"
+		}
+	}
+	if _, err := os.Stat(filepath.Join(f.root, "sim", "snapshots")); !os.IsNotExist(err) || !told {
+		t.Error("a snapshot was saved, or it was not reported:", err, told)
 	}
 }

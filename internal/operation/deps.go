@@ -36,6 +36,9 @@ type Deps struct {
 	Version string // of the program
 	// ControlHost: requests may name commands and files of this host. false: there is none, the run is in a pod.
 	ControlHost bool
+	// NoSnapshots: snapshots of etcd and backups would not outlive the run. Requests that need one are refused with
+	// state.no-snapshots; removals save none, and report that.
+	NoSnapshots bool
 	// Problems is told of all problems of a deploy.yaml, as they are found; nil: nobody listens.
 	Problems func(file string, p config.Problems)
 	// Opened is called when the run has its directory and has done nothing; an error ends it. nil: nothing.
@@ -69,7 +72,8 @@ type Files interface {
 	Dir() string
 	// Journal has the runs; it is a directory by design.
 	Journal() *journal.Cluster
-	// Lock takes the cluster's lock without waiting. If another process has it, the error is Held of its holder.
+	// Lock takes the cluster's lock. If another process has it, the error is Held of its holder: of a directory at
+	// once, elsewhere perhaps after a wait.
 	Lock(ctx context.Context, me journal.Holder) (Lock, error)
 	// Free returns nil if the lock is free, otherwise the error that Lock would return.
 	Free(ctx context.Context) error

@@ -13,10 +13,17 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// permits refuses a request that names commands or files of a control host where there is none.
+// permits refuses a request that names commands or files of a control host where there is none, and one that needs
+// snapshots of etcd where they cannot be kept.
 func (d Deps) permits(q request.Request) error {
 	if what := request.OfControlHost(q); what != "" && !d.ControlHost {
 		return event.NewFault(event.ClassUsage, "usage.no-control-host", nil, "what", what)
+	}
+	switch q.Verb() {
+	case request.VerbUpgrade, request.VerbBack, request.VerbSnapshot, request.VerbRestore, request.VerbBackup:
+		if d.NoSnapshots {
+			return event.NewFault(event.ClassPreflight, "state.no-snapshots", nil)
+		}
 	}
 	return nil
 }

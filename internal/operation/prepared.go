@@ -181,7 +181,7 @@ func (p *prepared) phasesEnv() phases.Env {
 		Cluster: p.cluster, Saved: p.saved, Accepted: p.keep, Connect: p.connect, Stage: p.bundles.Stage,
 		StateDir: p.files.Dir(), Persist: p.persist, Emit: p.emit, Now: p.deps.clock().Now, Hooks: p.hooks,
 		Verb: string(p.request.Verb()), Undo: p.request.Base().OnFailure.Undo,
-		Fence: p.fence,
+		Fence: p.fence, NoSnapshots: p.deps.NoSnapshots,
 	}
 }
 

@@ -17,16 +17,15 @@ type Begun struct{ SHA256, Token string }
 // ReadBegun reads what is under way of the cluster with this directory; without a token nothing is.
 func ReadBegun(stateDir string) (Begun, error) {
 	var b Begun
-	err := input.ReadUnderWay(stateDir, begunName, &b)
+	err := input.ReadUnderWay(stateDir, input.RestoreName, &b)
 	return b, err
 }
 
-// begunName is its file in the cluster's directory.
-const begunName = "restore.json"
+func (b Begun) write(stateDir string) error {
+	return input.WriteUnderWay(stateDir, input.RestoreName, b)
+}
 
-func (b Begun) write(stateDir string) error { return input.WriteUnderWay(stateDir, begunName, b) }
-
-func forgetBegun(stateDir string) error { return input.ForgetUnderWay(stateDir, begunName) }
+func forgetBegun(stateDir string) error { return input.ForgetUnderWay(stateDir, input.RestoreName) }
 
 // Places are the directories of a restore on a node, beside that of the member's data, and the snapshot that was sent.
 type Places struct{ Data, Fresh, Old, Snapshot string }

@@ -33,6 +33,9 @@ func (r *Snapshots) BeforeLoss(ctx context.Context, n config.Node, nd *node.Node
 	tell := func(key string, kv ...string) error {
 		return r.Emit(event.Notice{Host: n.Name, Step: engine.StepID(ctx), Text: event.M(key, kv...)})
 	}
+	if r.NoSnapshots {
+		return tell("notice.no-snapshots")
+	}
 	if runs, err := r.Driver.Runs(ctx, nd, driver.Etcd); err != nil {
 		return err
 	} else if !runs {

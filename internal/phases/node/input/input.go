@@ -48,6 +48,9 @@ type Env struct {
 	// Dry has every change announced and none made, on the nodes, at the API server and in etcd; see DryRun.
 	// StateDir is written to.
 	Dry bool
+	// NoSnapshots: snapshots of etcd would not outlive the run. What saves one before a member is lost reports that
+	// instead.
+	NoSnapshots bool
 	// Fence is the number of the run among those of the cluster; nil: none is raised.
 	Fence *Fence
 	// Undo says that what fails is reverted (phases.Undo): preflight refuses nodes where that is not possible.

@@ -20,6 +20,9 @@ const UpgradeName = "upgrade.json"
 // there until the cluster has proven to be up with it.
 const SeedName = "seed.json"
 
+// RestoreName is the file in the cluster's directory that says which restore of etcd is under way.
+const RestoreName = "restore.json"
+
 // ReadUnderWay reads a file of the cluster's directory that says what is under way. Without the file v stays as it is.
 func ReadUnderWay(stateDir, name string, v any) error {
 	path := filepath.Join(stateDir, name)
