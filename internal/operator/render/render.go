@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"maps"
 	"net"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,9 +16,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
-
-// LoginsDir is the directory of a run's pod in which each Secret with a login is a directory with its keys as files.
-const LoginsDir = "/etc/eggo/logins"
 
 // Input has the objects that describe a cluster.
 type Input struct {
@@ -92,18 +88,23 @@ func (r *renderer) problem(code, key string, kv ...string) {
 		Args: event.NewFault(event.ClassUsage, code, nil, append(kv, "key", key)...).Args})
 }
 
-// arch returns the architecture of a machine in Go's terms; "" if it is not known.
-func arch(m *eggov1.Machine) string {
-	switch m.Spec.Arch {
-	case "amd64", "x86_64":
+// Arch returns an architecture in Go's terms: upstream's samples have those of the kernel.
+func Arch(name string) string {
+	switch name {
+	case "x86_64":
 		return "amd64"
-	case "arm64", "aarch64":
+	case "aarch64":
 		return "arm64"
 	}
-	if m.Status.Facts != nil {
+	return name
+}
+
+// arch returns the architecture of a machine in Go's terms; "" if it is not known.
+func arch(m *eggov1.Machine) string {
+	if m.Spec.Arch == "" && m.Status.Facts != nil {
 		return m.Status.Facts.Arch
 	}
-	return ""
+	return Arch(m.Spec.Arch)
 }
 
 // port returns the port of SSH.
@@ -312,40 +313,6 @@ func (r *renderer) accepted() map[string][]string {
 		for _, b := range m.Object.Spec.Bastions {
 			add(b.Host, b.Port, b.HostKeys)
 		}
-	}
-	return out
-}
-
-// Login is how a machine is logged in to: what its Secret has, without a value that is secret.
-type Login struct {
-	Secret string // its name
-	User   string
-	Key    bool // a private key, not a password
-	Sudo   bool // a password for sudo of its own
-}
-
-// Files are the keys of a Secret with a login.
-const (
-	FileUser     = "username"
-	FilePassword = "password"
-	FileKey      = "ssh-privatekey"
-	FileSudo     = "sudo-password"
-)
-
-// spec returns the login with the files of a run's pod.
-func (l Login) spec() config.LoginSpec {
-	if l == (Login{}) {
-		return config.LoginSpec{}
-	}
-	file := func(name string) string { return path.Join(LoginsDir, l.Secret, name) }
-	out := config.LoginSpec{User: cmp.Or(l.User, "root")}
-	if l.Key {
-		out.PrivateKeyPath = file(FileKey)
-	} else {
-		out.PasswordFrom = "file:" + file(FilePassword)
-	}
-	if l.Sudo {
-		out.SudoPasswordFrom = "file:" + file(FileSudo)
 	}
 	return out
 }
