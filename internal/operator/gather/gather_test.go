@@ -36,7 +36,8 @@ func world() map[string]client.Object {
 			Infrastructure:     &corev1.ObjectReference{Name: "infra"}}},
 		"binding": &eggov1.MachineBinding{ObjectMeta: meta(eggov1.BindingName("demo")),
 			Spec: eggov1.MachineBindingSpec{Machines: []eggov1.BoundMachine{
-				{Name: "m1", Roles: []eggov1.Role{eggov1.RoleMaster}}, {Name: "m2", Roles: []eggov1.Role{eggov1.RoleWorker}},
+				{Name: "m1", Roles: []eggov1.Role{eggov1.RoleMaster}},
+				{Name: "m2", Roles: []eggov1.Role{eggov1.RoleWorker}},
 				{Name: "m3", Roles: []eggov1.Role{eggov1.RoleWorker}, Leaving: true}}}},
 		"m1": machine("m1"), "m2": own, "m3": machine("m3"),
 		"all":  secret("all", corev1.SecretTypeBasicAuth, "password"),
@@ -47,7 +48,8 @@ func world() map[string]client.Object {
 				{Version: "v1.34.2", Arch: "amd64", Claim: &eggov1.ClaimFile{Name: "c", Path: "a.tar.gz"}},
 				{Version: "v1.35.1", Arch: "amd64", Claim: &eggov1.ClaimFile{Name: "c", Path: "b.tar.gz"}}},
 			SignersRef: &eggov1.ConfigMapReference{Name: "keys"}},
-			Status: eggov1.InfrastructureStatus{Bundles: []eggov1.BundleStatus{{Version: "v1.34.2", Arch: "amd64", Size: 7}}}},
+			Status: eggov1.InfrastructureStatus{Bundles: []eggov1.BundleStatus{
+				{Version: "v1.34.2", Arch: "amd64", Size: 7}}}},
 	}
 }
 
@@ -99,8 +101,10 @@ func TestGather_Missing(t *testing.T) {
 		"no machine":        {func(w map[string]client.Object) { delete(w, "m1") }, "operator.missing"},
 		"no Infrastructure": {func(w map[string]client.Object) { delete(w, "infra") }, "operator.missing"},
 		"no login":          {func(w map[string]client.Object) { delete(w, "own") }, "operator.missing"},
-		"another type":      {func(w map[string]client.Object) { w["own"].(*corev1.Secret).Type = "Opaque" }, "operator.login-type"},
-		"an empty key":      {func(w map[string]client.Object) { delete(w["all"].(*corev1.Secret).Data, "password") }, "operator.login-key"},
+		"another type": {func(w map[string]client.Object) { w["own"].(*corev1.Secret).Type = "Opaque" },
+			"operator.login-type"},
+		"an empty key": {func(w map[string]client.Object) { delete(w["all"].(*corev1.Secret).Data, "password") },
+			"operator.login-key"},
 		"of another namespace": {func(w map[string]client.Object) {
 			w["cluster"].(*eggov1.Cluster).Spec.MachineLoginSecret.Namespace = "kube-system"
 		}, "operator.reference"},

@@ -122,7 +122,7 @@ var dependencies = map[string][]string{
 		"internal/output/report", "internal/bundle", "internal/run/event", "internal/run/state"},
 
 	"internal/operator": {"api", "internal/operation", "internal/phases", "internal/config", "internal/run/event",
-		"internal/run/journal"},
+		"internal/run/journal", "internal/bundle"},
 
 	"internal/testkit":         nil, // anything: what tests share
 	"internal/testkit/rules":   {},
