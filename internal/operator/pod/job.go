@@ -37,7 +37,7 @@ type Image struct {
 	PullSecrets []string // names of Secrets of the Cluster's namespace
 }
 
-// Run is what a Job runs.
+// Run describes the Job of an Operation.
 type Run struct {
 	Operation *eggov1.Operation
 	Cluster   *eggov1.Cluster

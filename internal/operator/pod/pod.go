@@ -33,7 +33,7 @@ const (
 // InputPod is the key of an InputSecret with an Input as JSON.
 const InputPod = "pod.json"
 
-// Input is what a pod needs beside its request.
+// Input names what a pod needs beside its request.
 type Input struct {
 	// Bundles are those that the deploy.yaml and the request name.
 	Bundles []Source `json:"bundles,omitempty"`

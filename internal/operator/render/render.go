@@ -50,7 +50,7 @@ type Bundle struct {
 type Result struct {
 	// Text is the file. Files that it names are those of the pod of a run.
 	Text []byte
-	// Cluster is what Text means; nil if it is not valid.
+	// Cluster is Text, decoded; nil if it is not valid.
 	Cluster *config.Cluster
 	// Accepted are the pinned host keys by host:port of machines and bastions, as request.Common takes them.
 	Accepted map[string][]string
