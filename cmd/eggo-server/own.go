@@ -11,13 +11,7 @@ import (
 // server does not log in to them, and none of them is a node, a bastion or a load balancer of a request. They are read
 // each time, because a host gets addresses while the server runs. If they cannot be read, all addresses are refused.
 func ownAddresses() config.Addresses {
-	out := config.Addresses{}
-	for _, special := range []string{
-		"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32",
-		"::/96", "fe80::/10", "ff00::/8", // ::/96 is unspecified, loopback, and IPv4 as it is not written any more
-	} {
-		out = append(out, netip.MustParsePrefix(special))
-	}
+	out := config.SpecialAddresses()
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		return append(out, netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"))

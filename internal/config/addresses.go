@@ -11,6 +11,19 @@ import (
 // Addresses are ranges of addresses, such as those that lead to this host.
 type Addresses []netip.Prefix
 
+// SpecialAddresses returns the ranges that belong to no machine in a network: unspecified, loopback, link-local,
+// multicast and broadcast.
+func SpecialAddresses() Addresses {
+	var out Addresses
+	for _, special := range []string{
+		"0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32",
+		"::/96", "fe80::/10", "ff00::/8", // ::/96 is unspecified, loopback, and IPv4 as it is not written any more
+	} {
+		out = append(out, netip.MustParsePrefix(special))
+	}
+	return out
+}
+
 // Has reports whether an address is in one of the ranges. An IPv4 address that is written as an IPv6 address is the
 // same address, and a zone does not make it another one. An IPv6 address that a gateway translates to one in a range is
 // in it, too.
