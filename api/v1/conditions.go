@@ -109,4 +109,6 @@ const (
 	ReasonAddressRefused = "AddressRefused"
 	// ReasonNotClean is of a Machine with something of another installation or a former cluster.
 	ReasonNotClean = "NotClean"
+	// ReasonQuarantined is of a Machine that left a cluster without a cleanup.
+	ReasonQuarantined = "Quarantined"
 )

@@ -46,7 +46,7 @@ type MachineSpec struct {
 	Port *int32 `json:"port,omitempty"`
 
 	// LoginSecretRef names the Secret for SSH, of type kubernetes.io/basic-auth or kubernetes.io/ssh-auth. Default:
-	// that of the cluster; without one the machine is probed only after it was bound.
+	// that of the cluster that has the machine; for a free machine, that of a cluster that could get it.
 	// +optional
 	LoginSecretRef *SecretReference `json:"loginSecretRef,omitempty"`
 	// HostKeys are the public host keys of the machine, as in a .pub file: the machine has to show one of them.

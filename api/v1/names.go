@@ -9,8 +9,12 @@ const (
 	AnnotationApprove = Group + "/approve"
 	// AnnotationRetry has a Cluster that is Stalled tried again each time its value changes.
 	AnnotationRetry = Group + "/retry"
-	// AnnotationRelease marks a Machine that leaves its cluster first when the cluster gets smaller.
+	// AnnotationRelease marks a Machine that leaves its cluster first when the cluster gets smaller. If it does not
+	// answer, it is replaced by another machine of the pool.
 	AnnotationRelease = Group + "/release"
+	// AnnotationPasswordOnFirstUse allows, with the value true, that the password of a login of type
+	// kubernetes.io/basic-auth is sent to a Machine whose first host key is trusted (TrustOnFirstUse).
+	AnnotationPasswordOnFirstUse = Group + "/password-on-first-use"
 	// AnnotationTakeOver continues a cluster whose machines have seen a newer run of another copy of its state: its
 	// value is the number of that run, as the refusal says it.
 	AnnotationTakeOver = Group + "/take-over"

@@ -121,8 +121,8 @@ var dependencies = map[string][]string{
 		"internal/config/draft", "internal/config/guide", "internal/config/machines", "internal/output/i18n",
 		"internal/output/report", "internal/bundle", "internal/run/event", "internal/run/state"},
 
-	"internal/operator": {"api", "internal/operation", "internal/phases", "internal/config", "internal/run/event",
-		"internal/run/journal", "internal/bundle"},
+	"internal/operator": {"api", "internal/operation", "internal/phases", "internal/config", "internal/output/i18n",
+		"internal/bundle", "internal/run/event", "internal/run/journal"},
 
 	"internal/testkit":         nil, // anything: what tests share
 	"internal/testkit/rules":   {},
@@ -239,9 +239,9 @@ var more = map[string][]string{
 
 // only names packages of other modules that one layer alone, or one package of a layer, may import.
 var only = map[string][]string{
-	// sign: SSHSIG; clusterspec: whether a key can be read; no connections
+	// sign: SSHSIG; clusterspec, pool: whether a key can be read; no connections
 	"golang.org/x/crypto/ssh": {"internal/remote", "internal/bundle/sign",
-		"internal/server/manager/clusterspec"},
+		"internal/server/manager/clusterspec", "internal/operator/pool"},
 	"charm.land/":                    {"internal/ui"},
 	"github.com/skeema/knownhosts":   {"internal/remote"},
 	"k8s.io/":                        {"internal/phases", "internal/operator", "api"},
@@ -500,6 +500,8 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/operator/state", module + "internal/operation", true},
 		{"internal/operator/state", "sigs.k8s.io/controller-runtime/pkg/client", true},
 		{"internal/operator/state", module + "internal/server/manager", false},
+		{"internal/operator/pool", "golang.org/x/crypto/ssh", true},
+		{"internal/operator/state", "golang.org/x/crypto/ssh", false},
 		{"internal/operator/state", module + "internal/ui", false},
 		{"internal/operation", module + "internal/operator/state", false},
 		{"internal/operation", "sigs.k8s.io/controller-runtime/pkg/client", false},
