@@ -1,4 +1,5 @@
-// Package eggops holds the manifests of the operator: definitions, rights, and the policies that refuse deletions.
+// Package eggops holds the manifests of the operator: definitions, rights, the Deployment, and the policies that refuse
+// deletions.
 package eggops
 
 import (
@@ -6,7 +7,7 @@ import (
 	"io/fs"
 )
 
-//go:embed namespace.yaml rbac.yaml roles.yaml policies.yaml crds everywhere/secrets.yaml
+//go:embed namespace.yaml manager.yaml rbac.yaml roles.yaml policies.yaml crds everywhere/secrets.yaml
 var files embed.FS
 
 // Files returns the manifests by their path beneath assets/eggops.

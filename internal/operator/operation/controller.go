@@ -56,11 +56,9 @@ type Outcome struct {
 
 // Controller runs Operations.
 type Controller struct {
-	Client client.Client
-	// Secrets reads Secrets of the namespaces of clusters; they are not cached.
-	Secrets  state.Client
+	Client   client.Client // reads Secrets without a cache
 	Launcher Launcher
-	Recorder record.EventRecorder
+	Events   record.EventRecorder
 	Now      func() time.Time
 	// Sentence returns a fault in English, and what to do next.
 	Sentence func(*event.Fault) (text, next string)
@@ -71,8 +69,8 @@ type Controller struct {
 	launched map[types.UID]bool // since the start of this process: the cache may not have their Jobs yet
 }
 
-// Setup adds the controller to a manager. One worker decides about all Operations, so that no two of a cluster begin.
-func (c *Controller) Setup(m ctrl.Manager) error {
+// SetUp adds the controller to a manager. One worker decides about all Operations, so that no two of a cluster begin.
+func (c *Controller) SetUp(m ctrl.Manager) error {
 	c.launched = map[types.UID]bool{}
 	toWaiting := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
 		return c.waiting(ctx)
@@ -234,7 +232,7 @@ func (c *Controller) begin(ctx context.Context, o *eggov1.Operation) (reconcile.
 	if err != nil || !written {
 		return reconcile.Result{RequeueAfter: patience}, err
 	}
-	if err := state.Ensure(ctx, c.Secrets, o.Namespace, cluster.Name); err != nil {
+	if err := state.Ensure(ctx, c.Client, o.Namespace, cluster.Name); err != nil {
 		return reconcile.Result{}, err
 	}
 	err = c.Launcher.Launch(ctx, pod.Run{Operation: o, Cluster: cluster, Image: c.image(cluster), Input: in})
@@ -248,7 +246,7 @@ func (c *Controller) begin(ctx context.Context, o *eggov1.Operation) (reconcile.
 	c.launched[o.UID] = true
 	now := metav1.NewTime(c.Now())
 	o.Status.Phase, o.Status.Position, o.Status.StartTime = eggov1.PhasePending, 0, &now
-	c.Recorder.Eventf(o, corev1.EventTypeNormal, "Begun", "%s of %s begins", o.Spec.Verb, cluster.Name)
+	c.Events.Eventf(o, corev1.EventTypeNormal, "Begun", "%s of %s begins", o.Spec.Verb, cluster.Name)
 	return reconcile.Result{}, nil
 }
 
@@ -277,7 +275,7 @@ func (c *Controller) input(ctx context.Context, o *eggov1.Operation, cluster *eg
 	written bool, err error) {
 	s := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: o.Namespace, Name: eggov1.InputSecret(o.Name)}
-	err = c.Secrets.Get(ctx, key, s)
+	err = c.Client.Get(ctx, key, s)
 	switch {
 	case err == nil && !metav1.IsControlledBy(s, o):
 		return in, false, event.NewFault(event.ClassUsage, "operator.input-taken", nil, "secret", key.Name)
@@ -292,13 +290,13 @@ func (c *Controller) input(ctx context.Context, o *eggov1.Operation, cluster *eg
 	if err != nil {
 		return in, false, err
 	}
-	if _, in, err = gather.Gather(ctx, c.Client, c.Secrets, cluster, cluster.Status.Version); err != nil {
+	if _, in, err = gather.Gather(ctx, c.Client, c.Client, cluster, cluster.Status.Version); err != nil {
 		return in, false, err
 	}
 	if s, err = Input(o, q, nil, in); err != nil {
 		return in, false, err
 	}
-	return in, true, c.Secrets.Create(ctx, s)
+	return in, true, c.Client.Create(ctx, s)
 }
 
 // Input returns the InputSecret of an Operation. config is the deploy.yaml that is wanted; nil: that of the state.
@@ -335,7 +333,7 @@ func (c *Controller) report(o *eggov1.Operation) {
 	if f := o.Status.Failure; f != nil {
 		kind, text = corev1.EventTypeWarning, text+": "+f.Message
 	}
-	c.Recorder.Event(o, kind, reason, cut(text))
+	c.Events.Event(o, kind, reason, cut(text))
 }
 
 // prune removes the oldest Operations of the cluster that have ended.

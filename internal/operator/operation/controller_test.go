@@ -73,8 +73,8 @@ func newRig(t *testing.T, objects ...client.Object) *rig {
 		WithObjects(&eggov1.Cluster{ObjectMeta: meta("demo"), Status: eggov1.ClusterStatus{Version: "v1.34.2"}},
 			&eggov1.MachineBinding{ObjectMeta: meta(eggov1.BindingName("demo"))}).WithObjects(objects...).Build()
 	runs := &fakeRuns{begun: map[string]pod.Run{}, is: map[string]Outcome{}}
-	return &rig{T: t, runs: runs, Controller: Controller{Client: c, Secrets: c, Launcher: runs,
-		Recorder: record.NewFakeRecorder(100), Now: func() time.Time { return time.Unix(5000, 0) }, MaxRuns: 2,
+	return &rig{T: t, runs: runs, Controller: Controller{Client: c, Launcher: runs,
+		Events: record.NewFakeRecorder(100), Now: func() time.Time { return time.Unix(5000, 0) }, MaxRuns: 2,
 		Image: pod.Image{Name: "eggops:v1"}, History: 2, launched: map[types.UID]bool{},
 		Sentence: func(f *event.Fault) (string, string) { return "sentence of " + f.Code, "next" }}}
 }

@@ -17,9 +17,7 @@ import (
 
 // Jobs begins runs as Jobs.
 type Jobs struct {
-	Client client.Client
-	// Direct reads and writes without a cache: Secrets, and the pods of a Job when it is examined.
-	Direct client.Client
+	Client client.Client // reads Jobs from a cache, and pods without one
 }
 
 // Launch implements Launcher. The rights and the empty Secrets that the pod writes exist before the Job does.
@@ -32,7 +30,7 @@ func (j *Jobs) Launch(ctx context.Context, r pod.Run) error {
 	objects = append(objects, &corev1.Secret{ObjectMeta: pod.Meta(r.Operation, eggov1.LogSecret(r.Operation.Name))},
 		kubeconfig(r.Cluster), job)
 	for _, o := range objects {
-		if err := j.Direct.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := j.Client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
@@ -70,7 +68,7 @@ func (j *Jobs) Outcome(ctx context.Context, o *eggov1.Operation) (Outcome, error
 // pods adds what the newest pod of a Job shows.
 func (j *Jobs) pods(ctx context.Context, job *batchv1.Job, out *Outcome) error {
 	var list corev1.PodList
-	if err := j.Direct.List(ctx, &list, client.InNamespace(job.Namespace),
+	if err := j.Client.List(ctx, &list, client.InNamespace(job.Namespace),
 		client.MatchingLabels{batchv1.JobNameLabel: job.Name}); err != nil {
 		return err
 	}
@@ -108,6 +106,6 @@ func waits(p *corev1.Pod) string {
 // End implements Launcher.
 func (j *Jobs) End(ctx context.Context, o *eggov1.Operation) error {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: o.Namespace}}
-	return client.IgnoreNotFound(j.Direct.Delete(ctx, job,
+	return client.IgnoreNotFound(j.Client.Delete(ctx, job,
 		client.PropagationPolicy(metav1.DeletePropagationBackground)))
 }

@@ -1,0 +1,160 @@
+// Package manager runs the controllers of the operator in one process: it connects to the meta cluster, elects a
+// leader, and serves health and metrics. Begin reading at Run.
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	eggov1 "github.com/eggo-k8s/eggo/api/v1"
+	operations "github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operator/operation"
+	"github.com/eggo-k8s/eggo/internal/operator/pod"
+	"github.com/eggo-k8s/eggo/internal/operator/pool"
+	"github.com/eggo-k8s/eggo/internal/run/event"
+)
+
+// Options of the operator.
+type Options struct {
+	// Log gets the log, a line of JSON for each entry.
+	Log io.Writer
+	// Namespaces are those with clusters and machines; none: all.
+	Namespaces []string
+	// Namespace is the operator's own, with the Lease of its leader.
+	Namespace string
+	// LeaderElection allows several operators, of which one works.
+	LeaderElection bool
+	// Metrics and Health are addresses to listen on; "0": none.
+	Metrics, Health string
+	// Image is the image of runs.
+	Image pod.Image
+	// MaxRuns is how many runs there are at the same time.
+	MaxRuns int
+	// History is how many ended Operations of a cluster are kept.
+	History int
+	// Dialer logs in to machines.
+	Dialer operations.Dialer
+	// Scratch is a directory in memory for keys during a probe; "": the temporary directory.
+	Scratch string
+	// Sentence returns a fault in English, and what to do next.
+	Sentence func(*event.Fault) (text, next string)
+}
+
+// leaderLease is the name of the Lease of the leader, as in the original eggops.
+const leaderLease = "ce9441bc.isula.org"
+
+// Requests to the API server: status updates of many clusters are its load.
+const (
+	requestsPerSecond = 50
+	requestsAtOnce    = 100
+)
+
+// Scheme returns the types that the operator reads and writes.
+func Scheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, eggov1.AddToScheme} {
+		if err := add(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Run runs the controllers until the context ends, in the meta cluster of KUBECONFIG or else in that of its own pod.
+// The faults are operator.no-image, operator.limits, operator.no-kubeconfig and operator.manager.
+func Run(ctx context.Context, o Options) error {
+	if o.Image.Name == "" {
+		return event.NewFault(event.ClassUsage, "operator.no-image", nil)
+	}
+	if o.MaxRuns < 1 || o.History < 1 {
+		return event.NewFault(event.ClassUsage, "operator.limits", nil)
+	}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	if err != nil {
+		return event.NewFault(event.ClassUsage, "operator.no-kubeconfig", err)
+	}
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(o.Log, nil)))
+	m, err := newManager(config, o)
+	if err != nil {
+		return err
+	}
+	if err := o.controllers(m); err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
+
+func newManager(config *rest.Config, o Options) (ctrl.Manager, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst, config.UserAgent = requestsPerSecond, requestsAtOnce, "eggops"
+	grace := 30 * time.Second
+	metrics := metricsserver.Options{BindAddress: cmp.Or(o.Metrics, "0")}
+	if metrics.BindAddress != "0" {
+		metrics.SecureServing, metrics.FilterProvider = true, filters.WithAuthenticationAndAuthorization
+	}
+	m, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Metrics: metrics, HealthProbeBindAddress: cmp.Or(o.Health, "0"),
+		LeaderElection: o.LeaderElection, LeaderElectionID: leaderLease, LeaderElectionNamespace: o.Namespace,
+		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: &grace, Cache: o.cache(),
+		// Secrets are read one by one: no list of them is in memory, and the operator needs no right to list them.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{},
+			&corev1.Pod{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}, &corev1.PersistentVolumeClaim{},
+			&coordinationv1.Lease{}, &rbacv1.Role{}, &rbacv1.RoleBinding{}}}},
+	})
+	if err != nil {
+		return nil, event.NewFault(event.ClassFailed, "operator.manager", err)
+	}
+	for _, add := range []func(string, healthz.Checker) error{m.AddHealthzCheck, m.AddReadyzCheck} {
+		if err := add("ping", healthz.Ping); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// cache keeps objects of the operator's namespaces, without their managed fields.
+func (o Options) cache() cache.Options {
+	out := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+	if len(o.Namespaces) > 0 {
+		out.DefaultNamespaces = map[string]cache.Config{}
+		for _, name := range o.Namespaces {
+			out.DefaultNamespaces[name] = cache.Config{}
+		}
+	}
+	return out
+}
+
+// controllers adds all controllers to a manager.
+func (o Options) controllers(m ctrl.Manager) error {
+	c, events := m.GetClient(), m.GetEventRecorderFor("eggops")
+	return errors.Join(
+		(&pool.Machines{Client: c, Live: m.GetAPIReader(), Prober: &pool.SSH{Dialer: o.Dialer, Dir: o.Scratch},
+			Addresses: &pool.Addresses{Live: m.GetAPIReader()}, Events: events}).SetUp(m),
+		(&pool.Binder{Client: c, Live: m.GetAPIReader(), Events: events}).SetUp(m),
+		(&operation.Controller{Client: c, Launcher: &operation.Jobs{Client: c}, Events: events, Now: time.Now,
+			Sentence: o.Sentence, Image: o.Image, MaxRuns: o.MaxRuns, History: o.History}).SetUp(m),
+	)
+}
