@@ -131,6 +131,7 @@ func describe(c *request.ClusterInfo, files Files) *config.Cluster {
 		}
 	}
 	lastRun(c, files.Journal())
+	addMoved(c, files.Dir())
 	return conf
 }
 

@@ -44,6 +44,19 @@ func inspect(ctx context.Context, q request.Request, d Deps) (*inspection, error
 	return i, nil
 }
 
+// inspectHere prepares one of a cluster that is on this host: of another one there are no keys.
+func inspectHere(ctx context.Context, q request.Request, d Deps) (*inspection, error) {
+	i, err := inspect(ctx, q, d)
+	if err != nil {
+		return nil, err
+	}
+	if err := Here(ctx, d.Store, i.cluster.Name); err != nil {
+		i.close()
+		return nil, err
+	}
+	return i, nil
+}
+
 // copyFiles gives the operation a copy of the cluster's files.
 func (p *prepared) copyFiles(ctx context.Context) (err error) {
 	if p.files, err = p.deps.Store.Copy(ctx, p.cluster.Name); err != nil {
@@ -142,7 +155,7 @@ type PreflightResult struct {
 // Preflight inspects every node of a deploy.yaml, and reports all that stands in the way of a deploy. Where nodes could
 // be inspected there is a result beside the error.
 func Preflight(ctx context.Context, c request.Common, d Deps) (*PreflightResult, error) {
-	i, err := inspect(ctx, request.Deploy{Common: c}, d)
+	i, err := inspectHere(ctx, request.Deploy{Common: c}, d)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +183,7 @@ type StatusResult struct {
 
 // Status says how a cluster is.
 func Status(ctx context.Context, c request.Common, d Deps) (*StatusResult, error) {
-	i, err := inspect(ctx, request.Deploy{Common: c}, d)
+	i, err := inspectHere(ctx, request.Deploy{Common: c}, d)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,9 @@ func Kubeconfig(ctx context.Context, st Store, q request.Kubeconfig) (*Kubeconfi
 		return nil, err
 	}
 	defer files.Close()
+	if err := here(name, files); err != nil {
+		return nil, err
+	}
 	path := filepath.Join(files.Dir(), adminConf)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

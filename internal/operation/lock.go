@@ -76,8 +76,19 @@ func lockWasLost(ctx context.Context) bool {
 	return f != nil && f.Code == "lock.lost"
 }
 
-// withLock calls do while this process holds the lock of a cluster. do may remove the cluster's directory.
+// withLock calls do while this process holds the lock of a cluster that is on this host. do may remove the cluster's
+// directory.
 func withLock(ctx context.Context, d Deps, files Files, cluster, verb string, do func(context.Context) error) error {
+	return held(ctx, d, files, cluster, verb, func(ctx context.Context) error {
+		if err := here(cluster, files); err != nil {
+			return err
+		}
+		return do(ctx)
+	})
+}
+
+// held is withLock for a cluster that may have been handed over.
+func held(ctx context.Context, d Deps, files Files, cluster, verb string, do func(context.Context) error) error {
 	lock, err := files.Lock(ctx, d.holder(verb))
 	if err != nil {
 		return err

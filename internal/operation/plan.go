@@ -26,7 +26,7 @@ type PlanResult struct {
 // Plan is the dry run of a request: everything is inspected, and nothing changed. Where nodes could be inspected there
 // is a result beside the error.
 func Plan(ctx context.Context, of request.Request, d Deps) (*PlanResult, error) {
-	i, err := inspect(ctx, of, d)
+	i, err := inspectHere(ctx, of, d)
 	if err != nil {
 		return nil, err
 	}

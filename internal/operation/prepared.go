@@ -48,6 +48,9 @@ type prepared struct {
 // prepare loads deploy.yaml and what it takes to log in. Nothing is made.
 func prepare(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
 	p, err := load(ctx, q, d)
+	if err == nil {
+		err = Here(ctx, d.Store, p.cluster.Name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +109,14 @@ func load(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
 	}
 	switch q := q.(type) {
 	case request.Renew:
+		if err := Here(ctx, d.Store, p.cluster.Name); err != nil {
+			return nil, err
+		}
 		return p, p.checkRenew(ctx)
 	case request.Backup:
+		if err := Here(ctx, d.Store, p.cluster.Name); err != nil {
+			return nil, err
+		}
 		return p, p.checkBackup(ctx)
 	case request.Join:
 		return p, p.ownLogins(q)

@@ -66,6 +66,9 @@ func (r *run) open(ctx context.Context) (err error) {
 	if r.lock, err = r.files.Lock(ctx, me); err != nil {
 		return err
 	}
+	if err := here(r.cluster.Name, r.files); err != nil {
+		return err
+	}
 	if err := r.loadOwn(r.files); err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ func Clusters(p *i18n.Printer, clusters []request.ClusterInfo) document.Document
 			text, next := p.Fault(c.Fault)
 			out = append(out, document.Text("", c.Name+": "+text, "  "+next))
 		}
+		if c.Moved != "" {
+			out = append(out, document.Text("", p.T("list.moved-to", "cluster", event.Clean(c.Name), "place", c.Moved)))
+		}
 		if len(c.Waits) > 0 {
 			out = append(out, document.Text(""), waits(p, c))
 		}

@@ -17,6 +17,7 @@ const (
 	Failed      = "failed"
 	Interrupted = "interrupted"
 	Removed     = "removed"
+	Moved       = "moved" // it was handed over
 	Unknown     = "unknown"
 )
 
@@ -44,7 +45,7 @@ type ClusterInfo struct {
 	Name    string    `json:"name"`
 	Masters int       `json:"masters"`
 	Workers int       `json:"workers"`
-	Status  string    `json:"status"`              // running, installed, failed, interrupted, removed, unknown
+	Status  string    `json:"status"`              // running, installed, failed, interrupted, removed, moved, unknown
 	Waits   []Wait    `json:"waits_for,omitempty"` // decisions that the run waits for, the oldest first
 	LastRun string    `json:"last_run,omitempty"`
 	Verb    string    `json:"verb,omitempty"`
@@ -53,6 +54,8 @@ type ClusterInfo struct {
 	// Kubernetes is the version of the bundles that deploy.yaml names; "" when none of them can be read.
 	Kubernetes string `json:"kubernetes,omitempty"`
 	File       string `json:"file,omitempty"`
+	// Moved is where the cluster was handed over to; "": it is here.
+	Moved string `json:"moved,omitempty"`
 	// Upgrade is the upgrade under way, nil if there is none.
 	Upgrade *Upgrading `json:"upgrade,omitempty"`
 	// Fault is why nothing can be said of it: it is of a newer program.

@@ -3,6 +3,7 @@ package preflight
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,8 +20,8 @@ import (
 func checkOwner(mayBeLost bool) Check {
 	return Check{
 		Name: "owner", Needs: Ours,
-		Codes: []string{"preflight.other-owner", "preflight.stale-owner", "preflight.newer-owner", "state.read",
-			"state.newer-format"},
+		Codes: []string{"preflight.other-owner", "preflight.stale-owner", "preflight.newer-owner",
+			"preflight.not-handed-over", "state.read", "state.newer-format"},
 		Node: func(in *Input, n config.Node, f *facts.Facts) []event.Finding {
 			if authorityFindings(in, n, f, mayBeLost) != nil {
 				return nil
@@ -36,6 +37,11 @@ func checkOwner(mayBeLost bool) Check {
 					strconv.Itoa(node.OwnerFormat))
 			case node.Other:
 				code = "preflight.other-owner"
+			case node.Before:
+				if in.handedOver(mine) {
+					return nil
+				}
+				code = "preflight.not-handed-over"
 			}
 			if is == node.Owns || in.Fence != nil && f.Owner.Fence <= in.Fence.TakeOver {
 				return nil
@@ -45,10 +51,23 @@ func checkOwner(mayBeLost bool) Check {
 			}
 			return one(event.Error, n, code, "cluster", in.Cluster.Name, "dir", in.StateDir, "by", f.Owner.By,
 				"at", f.Owner.At.UTC().Format(time.RFC3339), "fence", strconv.FormatUint(f.Owner.Fence, 10),
-				"have", strconv.FormatUint(mine.Fence, 10), "owner", f.Owner.ID, "own", mine.ID,
+				"have", strconv.FormatUint(mine.Fence, 10), "owner", ownerName(f.Owner), "own", ownerName(mine),
 				event.TakeOver, strconv.FormatUint(in.highestFence(), 10))
 		},
 	}
+}
+
+// handedOver reports whether a node of the cluster has the owner of the files.
+func (in *Input) handedOver(mine node.Owner) bool {
+	return slices.ContainsFunc(in.Owners(), func(o node.Owner) bool { return o.ID == mine.ID })
+}
+
+// ownerName returns an owner as messages show it.
+func ownerName(o node.Owner) string {
+	if o.Place == "" {
+		return o.ID
+	}
+	return o.Place + ", " + o.ID
 }
 
 // highestFence is the highest number on the nodes of the cluster.

@@ -103,5 +103,12 @@ func Restore() []Check {
 	}
 }
 
+// Handover lists the checks before a cluster gets another owner.
+func Handover() []Check {
+	return []Check{
+		checkUnreachableNodes(), checkAuthority(false), checkOtherCluster(), checkOwner(false), checkRecord(false),
+	}
+}
+
 // kubelets are the nodes with a kubelet.
 func kubelets(_ *Input, n config.Node) bool { return inventory.IsKubelet(n) }

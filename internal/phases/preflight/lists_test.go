@@ -20,7 +20,7 @@ import (
 func lists() map[string][]Check {
 	return map[string][]Check{"Deploy": Deploy(), "Machine": Machine(), "Bundle": Bundle(), "Cleanup": Cleanup(),
 		"Remove": Remove(), "Restore": Restore(), "Upgrade": Upgrade(), "Back": Back(), "Same": Same(),
-		"Import": Import()}
+		"Import": Import(), "Handover": Handover()}
 }
 
 // source is the text of the package's files by their names, without those of tests.

@@ -15,9 +15,13 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// StateFormat is the format of a cluster's directory that this program writes, and the highest that it reads. One
-// without the file is of format 1.
-const StateFormat = 1
+// The formats of a cluster's directory. One without the file is of format 1.
+const (
+	StateFormat = 1 // that this program writes
+	// HandedFormat is of a directory whose cluster was handed over: it has no keys, and must not be used by a program
+	// that does not know that. It is the highest that this program reads.
+	HandedFormat = 2
+)
 
 // FormatFile in a cluster's directory says its format.
 const FormatFile = "format"
@@ -42,22 +46,26 @@ func (c *Cluster) checkFormat() error {
 	if err != nil {
 		return fault("journal.read", path, err)
 	}
-	if doc.Format > StateFormat {
+	if doc.Format > HandedFormat {
 		return event.NewFault(event.ClassUsage, "state.newer-format", nil, "path", c.path, "format",
-			strconv.Itoa(doc.Format), "ours", strconv.Itoa(StateFormat))
+			strconv.Itoa(doc.Format), "ours", strconv.Itoa(HandedFormat))
 	}
 	return nil
 }
 
 // markFormat writes the format, once.
 func (c *Cluster) markFormat() error {
-	path := filepath.Join(c.path, FormatFile)
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(c.path, FormatFile)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	text, err := json.Marshal(formatDoc{StateFormat})
+	return c.SetFormat(StateFormat)
+}
+
+// SetFormat writes the format of the directory.
+func (c *Cluster) SetFormat(format int) error {
+	text, err := json.Marshal(formatDoc{format})
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(path, append(text, '\n'), 0o600)
+	return renameio.WriteFile(filepath.Join(c.path, FormatFile), append(text, '\n'), 0o600)
 }

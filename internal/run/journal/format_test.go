@@ -112,8 +112,8 @@ func TestANewerFormatIsRefused(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	for text, code := range map[string]string{"{\"format\":2,\"more\":{}}": "state.newer-format",
-		"torn": "journal.read", "{}": "journal.read", "{\"format\":1}": ""} {
+	for text, code := range map[string]string{"{\"format\":3,\"more\":{}}": "state.newer-format",
+		"{\"format\":2}": "", "torn": "journal.read", "{}": "journal.read", "{\"format\":1}": ""} {
 		if err := os.WriteFile(filepath.Join(c.Path(), FormatFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestANewerFormatIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, at, opened)
 		}
 		if f := event.AsFault(at); code == "state.newer-format" &&
-			(f.Args["path"] != c.Path() || f.Args["format"] != "2") {
+			(f.Args["path"] != c.Path() || f.Args["format"] != "3" || f.Args["ours"] != "2") {
 			t.Errorf("%+v", f)
 		}
 	}

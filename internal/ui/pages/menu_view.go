@@ -241,7 +241,7 @@ func clusterLine(e *frame.Env, c backend.Cluster, w, name int) string {
 	word, style := status(e, c.Said())
 	wide := 0
 	for _, s := range []string{request.Running, request.Waiting, request.Installed, request.Failed, request.Interrupted,
-		request.Removed, request.Unknown} {
+		request.Removed, request.Moved, request.Unknown} {
 		said, _ := status(e, s)
 		wide = max(wide, widget.Width(said))
 	}

@@ -169,7 +169,7 @@ func status(e *frame.Env, s string) (string, widget.Ink) {
 		g, st = t.Glyphs.Failed, t.Bad
 	case request.Interrupted:
 		g, st = t.Glyphs.Stopped, t.Warn
-	case request.Removed:
+	case request.Removed, request.Moved:
 		g, st = t.Glyphs.Skipped, t.Idle
 	}
 	return g + " " + e.P.T("menu.status."+s), st

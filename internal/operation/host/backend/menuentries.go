@@ -48,7 +48,7 @@ func MenuEntries(clusters []Cluster) []MenuEntry {
 		return c.Broken() && (!c.Upgrading.Under() || c.Runs[0].Verb == "cleanup")
 	})
 	still := with(func(c Cluster) bool {
-		return c.File != "" && c.Status != request.Running && c.Status != request.Removed
+		return c.File != "" && c.Status != request.Running && c.Status != request.Removed && c.Status != request.Moved
 	})
 	begun := slices.DeleteFunc(slices.Clone(still), func(c Cluster) bool { return !c.Upgrading.Under() })
 	idle := slices.DeleteFunc(slices.Clone(still), func(c Cluster) bool { return c.Upgrading.Under() })

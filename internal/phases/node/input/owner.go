@@ -1,7 +1,6 @@
 package input
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -65,7 +64,7 @@ func (f *Fence) Raise(ctx context.Context, e *Env, nodes []node.Owner) (node.Own
 		}
 	}
 	if o.ID == "" {
-		o.ID, o.Kind = newUUID(), node.OwnerDirectory
+		o.ID, o.Kind = NewUUID(), node.OwnerDirectory
 	}
 	o.Format, o.Fence, o.Token, o.By, o.At = node.OwnerFormat, o.Fence+1, rand.Text(), f.By, e.Now().UTC()
 	if err := WriteUnderWay(e.StateDir, OwnerName, o); err != nil {
@@ -88,15 +87,11 @@ func (f *Fence) Raised() []byte {
 	if f.raised.ID == "" {
 		return nil
 	}
-	line, err := json.Marshal(f.raised)
-	if err != nil { // it has no field that cannot be written
-		return nil
-	}
-	return bytes.TrimSpace(line)
+	return f.raised.Line()
 }
 
-// newUUID returns a random UUID (version 4).
-func newUUID() string {
+// NewUUID returns a random UUID (version 4).
+func NewUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
