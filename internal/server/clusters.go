@@ -294,6 +294,9 @@ func (s *Server) begin(
 	more func(*runs.Parameters) error, who access.Grant, q manager.Request,
 ) (*shown, error) {
 	revision, err := m.revision(name)
+	if err == nil {
+		err = s.Runs.Here(ctx, name)
+	}
 	if err != nil {
 		return nil, err
 	}

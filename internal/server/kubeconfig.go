@@ -41,8 +41,9 @@ func (s *Server) kubeconfigs(api huma.API) {
 		return huma.Operation{OperationID: id, Method: method, Path: "/clusters/{cluster}/kubeconfig", Summary: summary,
 			Tags: []string{"kubeconfig"}, Responses: kubeconfigOnly()}
 	}
-	add(s, api, op("get-admin-kubeconfig", "GET", "Get the administrator's kubeconfig"), access.Administer,
-		s.adminKubeconfig)
+	get := op("get-admin-kubeconfig", "GET", "Get the administrator's kubeconfig")
+	get.Errors = []int{http.StatusConflict} // the cluster was handed over
+	add(s, api, get, access.Administer, s.adminKubeconfig)
 	add(s, api, op("issue-kubeconfig", "POST", "Issue a kubeconfig for the caller, for some hours"), access.View,
 		s.issue)
 }
@@ -84,6 +85,9 @@ func (s *Server) issue(ctx context.Context, who access.Grant, in *issueInput) (*
 	role, err := s.Access.RoleOf(ctx, who.Caller(), in.Cluster)
 	if err == nil && !role.May(access.View) { // it was taken away since
 		err = access.Unknown(in.Cluster)
+	}
+	if err == nil {
+		err = s.Runs.Here(ctx, in.Cluster)
 	}
 	if err != nil {
 		return nil, err

@@ -132,6 +132,9 @@ func (s *Server) operations(api huma.API) {
 
 func (s *Server) carryOn(ctx context.Context, who access.Grant, in *actInput) (*shown, error) {
 	revision, err := in.revision(in.Cluster)
+	if err == nil {
+		err = s.Runs.Here(ctx, in.Cluster)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -159,3 +159,35 @@ func TestSecretsOfRegistries(t *testing.T) {
 		t.Error(a.text)
 	}
 }
+
+// A cluster that was handed over is shown, and can be forgotten; all else is refused with where it is.
+func TestAClusterThatWasHandedOver(t *testing.T) {
+	s := begin(t)
+	s.running()
+	got := s.want(s.call("ann", "GET", "/api/v1/clusters/one", ""), 200, "")
+	dir := filepath.Join(s.root, "one")
+	mark := `{"place":"clusters @ https://192.0.2.9:6443","owner":"b","by":"me","at":"2026-11-30T08:00:00Z"}`
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "moved.json"), []byte(mark), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	newest := s.world.Newest("one")
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", "/renew", ""}, {"POST", "/snapshots", ""}, {"POST", "/upgrade", `{"bundles":["/srv/a.tar.gz"]}`},
+		{"POST", "/continue", ""}, {"POST", "/backups", `{"passphrase":"x"}`}, {"DELETE", "", ""},
+		{"PUT", "", got.text}, {"GET", "/kubeconfig", ""}, {"POST", "/kubeconfig", "{}"},
+		{"POST", "/restore", `{"snapshot":"s.db"}`},
+	} {
+		a := s.call("ann", c.method, "/api/v1/clusters/one"+c.path, c.body)
+		if s.want(a, 409, "state.moved"); !strings.Contains(a.text, "clusters @ https://192.0.2.9:6443") {
+			t.Error(c.path, a.text)
+		}
+	}
+	s.want(s.call("vera", "GET", "/api/v1/clusters/one", ""), 200, "")
+	if s.world.Newest("one") != newest {
+		t.Error("a run has begun")
+	}
+	s.want(s.call("ann", "DELETE", "/api/v1/clusters/one?machines=keep", ""), 200, "")
+}

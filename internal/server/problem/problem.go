@@ -166,6 +166,7 @@ func statuses() map[string]int {
 		"manager.unknown":        http.StatusNotFound,
 		"usage.no-run":           http.StatusNotFound,
 		"kubeconfig.none":        http.StatusNotFound,
+		"state.moved":            http.StatusConflict,
 
 		"manager.nothing-to-import": http.StatusNotFound,
 		"manager.revision":          http.StatusPreconditionFailed,

@@ -22,6 +22,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/server/manager"
 )
@@ -245,6 +246,10 @@ func refusalOf(status string, text []byte) error {
 
 // Reach implements manager.Runner.
 func (r *Runner) Reach(ctx context.Context, rec manager.Record) error {
+	err := r.Here(ctx, rec.Name)
+	if err != nil {
+		return err
+	}
 	api, err := r.API(rec)
 	if err != nil {
 		return err
@@ -253,6 +258,11 @@ func (r *Runner) Reach(ctx context.Context, rec manager.Record) error {
 		return event.NewFault(event.ClassFailed, "manager.unreachable", err, "cluster", rec.Name, "server", api.Server)
 	}
 	return nil
+}
+
+// Here refuses a cluster that was handed over from this host, with state.moved.
+func (r *Runner) Here(ctx context.Context, cluster string) error {
+	return operation.Here(ctx, r.store, cluster)
 }
 
 // dial opens a connection to the API server.
