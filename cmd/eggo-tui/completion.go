@@ -46,6 +46,7 @@ func completions(env *environment) cli.Values {
 		"--passphrase-from": cli.Words("prompt", "env:", "file:"), "--identity": cli.Files(), "--recipient": nothing(),
 		"--dir": cli.Dirs(), "--keep": cli.Words("7", "14", "30"),
 		"backup verify": cli.Files("age"), "backup restore": cli.Files("age"), "backup keygen": cli.Files(),
+		"handover --kubeconfig": cli.Files(), "handover --context": nothing(), "handover --namespace": nothing(),
 		"import": nothing(), "import --id": nothing(), "--user": nothing(), "--key": cli.Files(),
 		"--password-from":      cli.Words("prompt", "env:", "file:"),
 		"--sudo-password-from": cli.Words("prompt", "env:", "file:"), "--from-eggo": cli.Dirs(),

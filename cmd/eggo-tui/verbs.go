@@ -17,6 +17,7 @@ func verbs(env *environment) []*cobra.Command {
 		newEtcdCmd(env),
 		newBackupCmd(env),
 		newImportCmd(env),
+		newHandoverCmd(env),
 		newResumeCmd(env),
 		newListCmd(env),
 		newStatusCmd(env),
