@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation/backup"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/phases"
 	"github.com/eggo-k8s/eggo/internal/phases/node"
@@ -196,7 +197,7 @@ func (h *handover) forward(ctx context.Context) error {
 	if err != nil {
 		return event.NewFault(event.ClassFailed, "state.read", err)
 	}
-	if err := h.reach(ctx, text, path, nil); err != nil {
+	if err := h.reach(ctx, text, path); err != nil {
 		return err
 	}
 	given := begun && h.nodes.Has(h.theirs.ID)
@@ -220,7 +221,7 @@ func (h *handover) forward(ctx context.Context) error {
 	if err := h.step(ctx, "handover.step.mark"); err != nil {
 		return err
 	}
-	m := moved{Place: h.meta.Place(), Owner: h.theirs.ID, By: h.theirs.By, At: h.theirs.At, Config: digest(text)}
+	m := moved{Place: h.meta.Place(), Owner: h.theirs.ID, By: h.theirs.By, At: h.theirs.At}
 	return m.mark(h.local)
 }
 
@@ -315,22 +316,23 @@ func (h *handover) finished(dir string) error {
 	return nil
 }
 
-// reach connects to the nodes of a deploy.yaml and reads their owners. Its logins are those of another one; nil: its
-// own.
-func (h *handover) reach(ctx context.Context, text []byte, path string, logins *config.Cluster) error {
+// reach connects to the nodes of a deploy.yaml and reads their owners. Host keys of the meta cluster count only where
+// this host has none of the cluster.
+func (h *handover) reach(ctx context.Context, text []byte, path string) error {
 	c, problems := config.Load(text, path)
 	if c == nil {
 		return problems.Err()
 	}
-	if logins != nil {
-		takeSecrets(c, logins)
+	var also []string
+	if _, err := os.Lstat(filepath.Join(h.local.Dir(), backup.KnownHosts)); errors.Is(err, fs.ErrNotExist) {
+		also = []string{filepath.Join(h.there.Dir(), backup.KnownHosts)}
 	}
 	common := request.Common{Source: request.Source{Cluster: h.q.Cluster}, HostKeys: h.q.HostKeys,
 		TakeOver: h.q.TakeOver}
 	p := &prepared{deps: h.d, request: request.Deploy{Common: common}, files: h.local, holder: h.holder(),
 		source: &source{cluster: c, file: path, tell: h.d.Problems},
 		fence:  &input.Fence{By: h.holder(), TakeOver: h.q.TakeOver},
-		also:   []string{filepath.Join(h.there.Dir(), "known_hosts")}}
+		also:   also}
 	sinks := []event.Sink{h.seen}
 	if h.d.Sink != nil {
 		sinks = append(sinks, h.d.Sink)

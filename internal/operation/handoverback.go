@@ -35,11 +35,10 @@ func (h *handover) back(ctx context.Context) error {
 	if err := h.finished(h.there.Dir()); err != nil {
 		return err
 	}
-	logins, err := h.ownText(theirs, path)
-	if err != nil {
+	if h.text, path, err = h.ownText(theirs, path); err != nil {
 		return err
 	}
-	if err := h.reach(ctx, theirs, path, logins); err != nil {
+	if err := h.reach(ctx, h.text, path); err != nil {
 		return err
 	}
 	if err := h.step(ctx, "handover.step.check"); err != nil {
@@ -117,44 +116,44 @@ func (h *handover) removeThere(ctx context.Context) error {
 	return h.meta.Remove(ctx, h.q.Cluster)
 }
 
-// ownText finds the deploy.yaml that this host has when the cluster is back, and returns the cluster whose logins are
-// used; nil: those of the meta cluster's deploy.yaml.
-func (h *handover) ownText(theirs []byte, path string) (*config.Cluster, error) {
-	have, file, err := h.local.Config()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, event.NewFault(event.ClassFailed, "state.read", err)
-	}
-	h.text = theirs
-	if h.moved != nil && h.moved.Config == digest(theirs) && err == nil {
-		h.text = have
-	}
-	if h.q.File == "" {
-		c, _ := config.Load(have, file)
-		return c, nil
-	}
-	c, problems, err := config.LoadFile(h.q.File)
-	if err == nil && c == nil {
-		err = problems.Err()
-	}
-	if err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(h.q.File)
-	if err == nil {
-		text, err = config.AbsolutePaths(text, h.q.File, filepath.Dir(h.q.File))
-	}
-	if err != nil {
-		return nil, event.NewFault(event.ClassUsage, "config.unreadable", err, "file", h.q.File)
-	}
+// ownText finds the deploy.yaml that this host has when the cluster is back: that of the request, or the one that was
+// handed over. Logins, bundles and other files of this host are never taken from the meta cluster: its deploy.yaml may
+// name any file of this host, and any machine to send a password to.
+func (h *handover) ownText(theirs []byte, path string) (text []byte, file string, err error) {
 	is, problems := config.Load(theirs, path)
 	if is == nil {
-		return nil, problems.Err()
+		return nil, "", problems.Err()
 	}
-	if want, got := named(is), named(c); c.Name != is.Name || want != got {
-		return nil, h.fault("handover.nodes", "file", h.q.File, "nodes", want, "named", got)
+	var c *config.Cluster
+	if file = h.q.File; file != "" {
+		if c, problems, err = config.LoadFile(file); err == nil && c == nil {
+			err = problems.Err()
+		}
+		if err == nil {
+			text, err = os.ReadFile(file)
+		}
+		if err == nil {
+			text, err = config.AbsolutePaths(text, file, filepath.Dir(file))
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		if want, got := named(is), named(c); c.Name != is.Name || want != got {
+			return nil, "", h.fault("handover.nodes", "file", file, "nodes", want, "named", got)
+		}
+		return config.WithoutModeline(text), file, nil
 	}
-	h.text = config.WithoutModeline(text)
-	return c, nil
+	text, file, err = h.local.Config()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", event.NewFault(event.ClassFailed, "state.read", err)
+	}
+	if c, _ = config.Load(text, file); err == nil && c != nil && named(is) == named(c) {
+		is.Source = c.Source
+		if config.SameBesideNodes(is, c) {
+			return text, file, nil
+		}
+	}
+	return nil, "", h.fault("handover.needs-file")
 }
 
 // named lists the nodes of a cluster by name and address.

@@ -228,9 +228,10 @@ func TestHandover_LostControlHost(t *testing.T) {
 	if err := os.Mkdir(s.root, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []request.Handover{{}, {Back: true, File: "/nowhere.yaml"}} {
-		if _, err := s.move(q); err == nil {
-			t.Error("done: ", q)
+	for want, q := range map[string]request.Handover{"usage.none-of-that-name": {}, "handover.needs-file": {Back: true},
+		"config.no-file": {Back: true, File: "/nowhere.yaml"}} {
+		if _, err := s.move(q); code(err) != want {
+			t.Errorf("%s: %v", want, err)
 		}
 		if _, err := os.Lstat(filepath.Join(s.root, "sim")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%+v has left a directory: %v", q, err)
@@ -268,19 +269,21 @@ func TestHandover_TakeOver(t *testing.T) {
 	}
 	s.at = -1
 	s.root = filepath.Join(t.TempDir(), "new")
-	if err := os.Mkdir(s.root, 0o700); err != nil {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := errors.Join(os.Mkdir(s.root, 0o700), os.WriteFile(file, s.lab.DeployYAML(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	takes := func(what, why string, number, fence uint64) {
 		t.Helper()
-		r, err := s.move(request.Handover{Back: true})
+		r, err := s.move(request.Handover{Back: true, File: file})
 		if code(err) != "preflight.failed" || len(r.Findings) != 2 || r.Findings[0].Fault.Code != why {
 			t.Fatalf("%s: %+v %v", what, r, err)
 		}
-		if r, err := s.move(request.Handover{Back: true, TakeOver: number - 1}); code(err) != "preflight.failed" {
+		low := request.Handover{Back: true, File: file, TakeOver: number - 1}
+		if r, err := s.move(low); code(err) != "preflight.failed" {
 			t.Fatalf("%s: a number that is too low: %+v %v", what, r, err)
 		}
-		r, err = s.move(request.Handover{Back: true, TakeOver: number})
+		r, err = s.move(request.Handover{Back: true, File: file, TakeOver: number})
 		if err != nil || r.Fence != fence {
 			t.Fatalf("%s: %+v %v", what, r, err)
 		}
@@ -346,4 +349,38 @@ func TestHandover_LostMetaCluster(t *testing.T) {
 		t.Fatal(refused, err)
 	}
 	allAt(t, s.fakes, "from the backup", 4, "m1", "w1")
+}
+
+// What a meta cluster has made of deploy.yaml decides about no login and no file of this host.
+func TestHandover_BackTakesNoLogins(t *testing.T) {
+	s := beside(t, phasestest.Shape{Masters: 1, Workers: 1})
+	if _, err := s.move(request.Handover{}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(s.meta.root, "sim", "deploy.yaml")
+	have, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, now, code string }{
+		{"192.0.2.21", "192.0.2.66", "handover.needs-file"}, // a machine of others
+		{"podcidr: 10.200.0.0/16", "podcidr: 10.201.0.0/16", "handover.needs-file"},
+		{"private-key-path: /root/.ssh/id_rsa",
+			"private-key-path: /etc/shadow\neggo: {password-from: file:/etc/shadow}", ""},
+	} {
+		text := strings.ReplaceAll(string(have), c.old, c.now)
+		if text == string(have) {
+			t.Fatal(c)
+		}
+		put(t, s.meta.root, "deploy.yaml", text+"\n")
+		_, err := s.move(request.Handover{Back: true})
+		if c.code != "" && code(err) != c.code || c.code == "" && err != nil {
+			t.Errorf("%s: %v", c.now, err)
+		}
+		own, err := os.ReadFile(filepath.Join(s.root, "sim", "deploy.yaml"))
+		if err != nil || strings.Contains(string(own), "shadow") || strings.Contains(string(own), "66") {
+			t.Errorf("%s %v", own, err)
+		}
+	}
+	s.ended("back", true)
 }

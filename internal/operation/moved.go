@@ -21,11 +21,10 @@ const movedName = "moved.json"
 
 // moved says where a cluster was handed over to.
 type moved struct {
-	Place  string    `json:"place"`
-	Owner  string    `json:"owner"` // the ID of the owner there
-	By     string    `json:"by"`
-	At     time.Time `json:"at"`
-	Config string    `json:"config"` // digest of the deploy.yaml that was handed over
+	Place string    `json:"place"`
+	Owner string    `json:"owner"` // the ID of the owner there
+	By    string    `json:"by"`
+	At    time.Time `json:"at"`
 }
 
 // readMoved returns where a cluster is; nil: here.
