@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/eggo-k8s/eggo/api/v1"
+	"github.com/eggo-k8s/eggo/internal/operator/conditions"
 	"github.com/eggo-k8s/eggo/internal/operator/render"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -96,16 +97,16 @@ func (r *Machines) probed(m *v1.Machine, p *probe, s *v1.MachineStatus, set func
 		s.LastProbe = &metav1.Time{Time: p.at}
 	}
 	if p.fault != nil {
-		set(failing(r.printer, v1.ConditionReachable, r.advised(m, p.fault)))
+		set(conditions.Failing(r.printer, v1.ConditionReachable, r.advised(m, p.fault)))
 		if meta.FindStatusCondition(s.Conditions, v1.ConditionSuitable) == nil {
-			set(unknown(v1.ConditionSuitable))
+			set(conditions.Unknown(v1.ConditionSuitable))
 		}
 		if shown := p.fault.Args["fingerprint"]; shown != "" && strings.HasPrefix(p.fault.Code, "ssh.hostkey") {
 			s.Fingerprints = []string{event.Clean(shown)}
 		}
 		return false
 	}
-	set(holding(v1.ConditionReachable, v1.ReasonSucceeded, ""))
+	set(conditions.Holding(v1.ConditionReachable, v1.ReasonSucceeded, ""))
 	s.Fingerprints = nil
 	for _, key := range p.found.HostKeys {
 		s.Fingerprints = append(s.Fingerprints, fingerprint(key))
@@ -119,18 +120,18 @@ func (r *Machines) probed(m *v1.Machine, p *probe, s *v1.MachineStatus, set func
 	want := render.Arch(m.Spec.Arch)
 	switch {
 	case bound:
-		set(holding(v1.ConditionSuitable, v1.ReasonBound, ""))
+		set(conditions.Holding(v1.ConditionSuitable, v1.ReasonBound, ""))
 	case want != "" && want != facts.Arch:
-		set(failing(r.printer, v1.ConditionSuitable,
+		set(conditions.Failing(r.printer, v1.ConditionSuitable,
 			event.NewFault(event.ClassPreflight, "pool.arch", nil, "want", want, "is", facts.Arch)))
 	case len(p.found.Problems) > 0:
-		x := failing(r.printer, v1.ConditionSuitable, p.found.Problems[0])
+		x := conditions.Failing(r.printer, v1.ConditionSuitable, p.found.Problems[0])
 		for _, f := range p.found.Problems[1:] {
-			x.Message = clip(r.printer.Join(x.Message, sentence(r.printer, f)), mostMessage)
+			x.Message = conditions.Clip(r.printer.Join(x.Message, conditions.Sentence(r.printer, f)))
 		}
 		set(x)
 	default:
-		set(holding(v1.ConditionSuitable, v1.ReasonSucceeded, ""))
+		set(conditions.Holding(v1.ConditionSuitable, v1.ReasonSucceeded, ""))
 	}
 	return was != nil && was.MachineID != "" && facts.MachineID != "" && was.MachineID != facts.MachineID
 }
@@ -138,7 +139,7 @@ func (r *Machines) probed(m *v1.Machine, p *probe, s *v1.MachineStatus, set func
 // changed reports whether a probe says something else than the status.
 func changed(m *v1.Machine, p *probe) bool {
 	s := m.Status
-	return is(s.Conditions, v1.ConditionReachable, m.Generation) != (p.fault == nil) ||
+	return conditions.Is(s.Conditions, v1.ConditionReachable, m.Generation) != (p.fault == nil) ||
 		p.found != nil && !equality.Semantic.DeepEqual(s.Facts, &p.found.Facts)
 }
 
@@ -174,8 +175,8 @@ func (r *Machines) clean(m *v1.Machine, p *probe, c *claim, reinstalled bool) me
 	case c != nil && c.leaving && (yes || is(v1.ReasonQuarantined)):
 		return *old
 	case c != nil:
-		return failing(r.printer, v1.ConditionClean, event.NewFault(event.ClassPreflight, "pool.bound", nil, "cluster",
-			c.cluster))
+		return conditions.Failing(r.printer, v1.ConditionClean,
+			event.NewFault(event.ClassPreflight, "pool.bound", nil, "cluster", c.cluster))
 	case is(v1.ReasonBound):
 		return r.quarantined(m.Status.Cluster)
 	case is(v1.ReasonQuarantined) && !reinstalled:
@@ -183,15 +184,16 @@ func (r *Machines) clean(m *v1.Machine, p *probe, c *claim, reinstalled bool) me
 	case p.found == nil && old != nil:
 		return *old
 	case p.found == nil:
-		return unknown(v1.ConditionClean)
+		return conditions.Unknown(v1.ConditionClean)
 	case p.found.Foreign != nil:
-		x := failing(r.printer, v1.ConditionClean, p.found.Foreign)
+		x := conditions.Failing(r.printer, v1.ConditionClean, p.found.Foreign)
 		x.Reason = v1.ReasonNotClean
 		return x
 	case p.found.Facts.Recorded:
-		return failing(r.printer, v1.ConditionClean, event.NewFault(event.ClassPreflight, "pool.not-clean", nil))
+		return conditions.Failing(r.printer, v1.ConditionClean,
+			event.NewFault(event.ClassPreflight, "pool.not-clean", nil))
 	}
-	return holding(v1.ConditionClean, v1.ReasonSucceeded, "")
+	return conditions.Holding(v1.ConditionClean, v1.ReasonSucceeded, "")
 }
 
 func (r *Machines) quarantined(cluster string) metav1.Condition {
@@ -208,7 +210,7 @@ func (r *Machines) ready(m *v1.Machine, s *v1.MachineStatus, c *claim) metav1.Co
 	for _, kind := range types {
 		x := meta.FindStatusCondition(s.Conditions, kind)
 		if x == nil {
-			return unknown(v1.ConditionReady)
+			return conditions.Unknown(v1.ConditionReady)
 		}
 		if x.Status != metav1.ConditionTrue {
 			out := *x
@@ -218,11 +220,12 @@ func (r *Machines) ready(m *v1.Machine, s *v1.MachineStatus, c *claim) metav1.Co
 	}
 	switch {
 	case c != nil:
-		return holding(v1.ConditionReady, v1.ReasonBound, r.printer.T("pool.has", "cluster", c.cluster))
+		return conditions.Holding(v1.ConditionReady, v1.ReasonBound, r.printer.T("pool.has", "cluster", c.cluster))
 	case m.Spec.Maintenance:
-		return failing(r.printer, v1.ConditionReady, event.NewFault(event.ClassPreflight, "pool.maintenance", nil))
+		return conditions.Failing(r.printer, v1.ConditionReady,
+			event.NewFault(event.ClassPreflight, "pool.maintenance", nil))
 	}
-	return holding(v1.ConditionReady, v1.ReasonSucceeded, r.printer.T("pool.free"))
+	return conditions.Holding(v1.ConditionReady, v1.ReasonSucceeded, r.printer.T("pool.free"))
 }
 
 // write applies a status, if it differs from the one that was read.
@@ -230,7 +233,8 @@ func (r *Machines) write(ctx context.Context, m *v1.Machine, s *v1.MachineStatus
 	if equality.Semantic.DeepEqual(m.Status, *s) {
 		return nil
 	}
-	if err := applyStatus(ctx, r.Client, "Machine", client.ObjectKeyFromObject(m), m.ResourceVersion, s); err != nil {
+	at := client.ObjectKeyFromObject(m)
+	if err := conditions.Apply(ctx, r.Client, "Machine", at, m.ResourceVersion, Owner, s); err != nil {
 		return err
 	}
 	was := meta.FindStatusCondition(m.Status.Conditions, v1.ConditionReady)
@@ -242,6 +246,6 @@ func (r *Machines) write(ctx context.Context, m *v1.Machine, s *v1.MachineStatus
 	if now.Status == metav1.ConditionFalse && now.Reason != v1.ReasonMaintenance {
 		kind = corev1.EventTypeWarning
 	}
-	r.Events.Event(m, kind, now.Reason, clip(now.Message, 1000))
+	r.Events.Event(m, kind, now.Reason, event.Clip(now.Message, 1000))
 	return nil
 }

@@ -22,9 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/eggo-k8s/eggo/api/v1"
+	"github.com/eggo-k8s/eggo/internal/operator/conditions"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
+
+// Owner is the field manager of everything that this package applies.
+const Owner = "eggops-pool"
 
 // Binder writes the MachineBindings of Clusters. There must be one in all processes: it runs in the leader alone, one
 // Cluster at a time.
@@ -259,7 +263,7 @@ func (b *Binder) write(ctx context.Context, c *v1.Cluster, v view, old *v1.Machi
 		return nil
 	}
 	at := client.ObjectKey{Namespace: c.Namespace, Name: v1.BindingName(c.Name)}
-	u, err := part("MachineBinding", at, "spec", &spec)
+	u, err := conditions.Part("MachineBinding", at, "spec", &spec)
 	if err != nil {
 		return err
 	}
@@ -308,10 +312,10 @@ func (b *Binder) say(c *v1.Cluster, reason string, m event.Msg) {
 // report writes the condition MachinesBound of a cluster, if it has changed.
 func (b *Binder) report(ctx context.Context, c *v1.Cluster, got Allocation) error {
 	f := fault(b.printer, got)
-	cond := holding(v1.ConditionMachinesBound, v1.ReasonSucceeded,
+	cond := conditions.Holding(v1.ConditionMachinesBound, v1.ReasonSucceeded,
 		b.printer.T("pool.all-bound", "count", strconv.Itoa(len(got.Machines))))
 	if f != nil {
-		cond = failing(b.printer, v1.ConditionMachinesBound, f)
+		cond = conditions.Failing(b.printer, v1.ConditionMachinesBound, f)
 	}
 	cond.ObservedGeneration = c.Generation
 	list := slices.Clone(c.Status.Conditions)
@@ -324,7 +328,7 @@ func (b *Binder) report(ctx context.Context, c *v1.Cluster, got Allocation) erro
 	if f != nil && (was == nil || was.Message != now.Message) {
 		b.Events.Event(c, corev1.EventTypeWarning, now.Reason, now.Message)
 	}
-	return applyStatus(ctx, b.Client, "Cluster", client.ObjectKeyFromObject(c), "",
+	return conditions.Apply(ctx, b.Client, "Cluster", client.ObjectKeyFromObject(c), "", Owner,
 		&struct {
 			Conditions []metav1.Condition `json:"conditions"`
 		}{[]metav1.Condition{*now}})

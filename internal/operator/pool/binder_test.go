@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/eggo-k8s/eggo/api/v1"
+	"github.com/eggo-k8s/eggo/internal/operator/conditions"
 )
 
 const space = "pool"
@@ -52,7 +53,7 @@ func free(name, ip, labels string) *v1.Machine {
 		}
 	}
 	for _, kind := range []string{v1.ConditionReachable, v1.ConditionSuitable, v1.ConditionClean} {
-		meta.SetStatusCondition(&m.Status.Conditions, holding(kind, v1.ReasonSucceeded, ""))
+		meta.SetStatusCondition(&m.Status.Conditions, conditions.Holding(kind, v1.ReasonSucceeded, ""))
 	}
 	m.Status.Facts = &v1.MachineFacts{Arch: "amd64"}
 	return m

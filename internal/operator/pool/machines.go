@@ -25,6 +25,7 @@ import (
 
 	v1 "github.com/eggo-k8s/eggo/api/v1"
 	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operator/conditions"
 	"github.com/eggo-k8s/eggo/internal/operator/render"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -196,7 +197,7 @@ func (r *Machines) last(m *v1.Machine) *probe {
 		return p
 	}
 	s := m.Status
-	if s.LastProbe == nil || !is(s.Conditions, v1.ConditionReachable, m.Generation) {
+	if s.LastProbe == nil || !conditions.Is(s.Conditions, v1.ConditionReachable, m.Generation) {
 		return &probe{generation: -1}
 	}
 	p := &probe{generation: m.Generation, retry: m.Annotations[v1.AnnotationRetry], former: true, at: s.LastProbe.Time}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/eggo-k8s/eggo/api/v1"
+	"github.com/eggo-k8s/eggo/internal/operator/conditions"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -18,7 +19,7 @@ import (
 // succeeded). The machine leaves the binding of the cluster, and another cluster may get it.
 func Cleaned(ctx context.Context, c client.Client, machine client.ObjectKey) error {
 	p := i18n.NewPrinter(i18n.English)
-	return setClean(ctx, c, machine, holding(v1.ConditionClean, v1.ReasonSucceeded, p.T("pool.cleaned")))
+	return setClean(ctx, c, machine, conditions.Holding(v1.ConditionClean, v1.ReasonSucceeded, p.T("pool.cleaned")))
 }
 
 // Quarantine notes that a machine leaves a cluster without a cleanup: it could not be reached, or the cleanup failed.
@@ -29,7 +30,7 @@ func Quarantine(ctx context.Context, c client.Client, machine client.ObjectKey, 
 
 func quarantined(p *i18n.Printer, cluster string) metav1.Condition {
 	f := event.NewFault(event.ClassPreflight, "pool.quarantine", nil, "cluster", cluster)
-	return failing(p, v1.ConditionClean, f)
+	return conditions.Failing(p, v1.ConditionClean, f)
 }
 
 // setClean writes the condition Clean of a machine, unless it is already so. A machine that no longer exists needs

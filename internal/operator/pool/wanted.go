@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/eggo-k8s/eggo/api/v1"
+	"github.com/eggo-k8s/eggo/internal/operator/conditions"
 	"github.com/eggo-k8s/eggo/internal/operator/gather"
 )
 
@@ -46,9 +47,9 @@ func archs(infra *v1.Infrastructure, version string) []string {
 func candidateOf(m *v1.Machine, taken map[string]string) Candidate {
 	c := Candidate{Name: m.Name, UID: string(m.UID), IP: m.Spec.IP, Labels: m.Labels, Taken: taken[m.Name],
 		Maintenance: m.Spec.Maintenance || !m.DeletionTimestamp.IsZero(),
-		Ready: is(m.Status.Conditions, v1.ConditionReachable, m.Generation) &&
-			is(m.Status.Conditions, v1.ConditionSuitable, m.Generation),
-		Clean: is(m.Status.Conditions, v1.ConditionClean, m.Generation)}
+		Ready: conditions.Is(m.Status.Conditions, v1.ConditionReachable, m.Generation) &&
+			conditions.Is(m.Status.Conditions, v1.ConditionSuitable, m.Generation),
+		Clean: conditions.Is(m.Status.Conditions, v1.ConditionClean, m.Generation)}
 	if c.Taken == "" {
 		c.Taken = taken[c.UID]
 	}

@@ -1,4 +1,6 @@
-package pool
+// Package conditions writes the conditions of the operator's objects: a fault becomes a reason and a sentence, and a
+// status is applied as it was read.
+package conditions
 
 import (
 	"strings"
@@ -32,7 +34,7 @@ func reasons() map[string]string {
 		"pool.quarantine":       v1.ReasonQuarantined,
 		"pool.bound":            v1.ReasonBound,
 		"pool.maintenance":      v1.ReasonMaintenance,
-		"pool.claim-missing":    v1.ReasonNotFound,
+		"bundles.claim-missing": v1.ReasonNotFound,
 		"pool.machines-missing": v1.ReasonWaitingForMachines,
 	}
 }
@@ -61,21 +63,21 @@ func Reason(code string) string {
 	return b.String()
 }
 
-// sentence returns a fault as one text: what is wrong, and what to do.
-func sentence(p *i18n.Printer, f *event.Fault) string {
+// Sentence returns a fault as one text: what is wrong, and what to do.
+func Sentence(p *i18n.Printer, f *event.Fault) string {
 	text, next := p.Fault(f)
 	if next != "" {
 		text = p.Join(text, next)
 	}
-	return clip(text, mostMessage)
+	return Clip(text)
 }
 
-// clip bounds a text in bytes, between two characters.
-func clip(s string, most int) string {
-	if len(s) <= most {
+// Clip bounds a message in bytes, between two characters.
+func Clip(s string) string {
+	if len(s) <= mostMessage {
 		return s
 	}
-	s = s[:most-len("…")]
+	s = s[:mostMessage-len("…")]
 	for len(s) > 0 && s[len(s)-1]&0xc0 == 0x80 {
 		s = s[:len(s)-1]
 	}
@@ -85,23 +87,23 @@ func clip(s string, most int) string {
 	return s + "…"
 }
 
-// failing is a condition that is False because of a fault.
-func failing(p *i18n.Printer, kind string, f *event.Fault) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: Reason(f.Code), Message: sentence(p, f)}
+// Failing is a condition that is False because of a fault.
+func Failing(p *i18n.Printer, kind string, f *event.Fault) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: Reason(f.Code), Message: Sentence(p, f)}
 }
 
-// holding is a condition that is True.
-func holding(kind, reason, message string) metav1.Condition {
+// Holding is a condition that is True.
+func Holding(kind, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message}
 }
 
-// unknown is a condition that was not examined yet.
-func unknown(kind string) metav1.Condition {
+// Unknown is a condition that was not examined yet.
+func Unknown(kind string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: v1.ReasonUnknown}
 }
 
-// is reports whether a condition is True for the present spec of an object.
-func is(list []metav1.Condition, kind string, generation int64) bool {
+// Is reports whether a condition is True for the present spec of an object.
+func Is(list []metav1.Condition, kind string, generation int64) bool {
 	c := meta.FindStatusCondition(list, kind)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == generation
 }
