@@ -346,7 +346,7 @@ func TestTheHubsNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("REGISTRY_AUTH_FILE", file)
-		auth, err := named{}.Resolve(repo)
+		auth, err := named("").Resolve(repo)
 		if err != nil {
 			t.Fatal(err)
 		}

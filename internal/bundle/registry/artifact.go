@@ -9,6 +9,12 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
+// The media types of the layers of a bundle that is kept in a registry.
+const (
+	BundleType          = "application/vnd.eggo.bundle.v1.tar+gzip"
+	BundleSignatureType = "application/vnd.eggo.bundle.signature.v1" // of its checksums; may be missing
+)
+
 // Artifact finds the layer of that media type in something that is kept in a registry and is no image, such as a chart.
 // Faults beside those of Resolve, of class failed: "registry.artifact", when it has no such layer.
 func (c *Client) Artifact(ctx context.Context, name, mediaType string) (image.Descriptor, error) {

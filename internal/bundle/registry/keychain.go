@@ -14,14 +14,21 @@ import (
 // read it; what it does not know is asked of docker's configuration and its helper programs, or of podman's file where
 // docker has none.
 func Keychain() authn.Keychain {
-	return authn.NewMultiKeychain(named{}, authn.DefaultKeychain)
+	return authn.NewMultiKeychain(named(""), authn.DefaultKeychain)
 }
 
-// named reads $REGISTRY_AUTH_FILE. go-containerregistry itself looks there only if docker has no configuration at all.
-type named struct{}
+// KeychainFile has the credentials of one file, in the form of docker's configuration, and no others.
+func KeychainFile(file string) authn.Keychain { return named(file) }
 
-func (named) Resolve(target authn.Resource) (authn.Authenticator, error) {
-	where := os.Getenv("REGISTRY_AUTH_FILE")
+// named reads a file; "": $REGISTRY_AUTH_FILE. go-containerregistry itself looks there only if docker has no
+// configuration at all.
+type named string
+
+func (n named) Resolve(target authn.Resource) (authn.Authenticator, error) {
+	where := string(n)
+	if where == "" {
+		where = os.Getenv("REGISTRY_AUTH_FILE")
+	}
 	if where == "" {
 		return authn.Anonymous, nil
 	}

@@ -88,13 +88,11 @@ func (r Run) Job() (*batchv1.Job, error) {
 func Final() []int32 { return []int32{2, 4, 5, 6} }
 
 func (r Run) template() (corev1.PodTemplateSpec, error) {
-	yes, no := true, false
-	id, grace := int64(program.User), int64(graceful)
+	grace := int64(graceful)
 	spec := corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: r.Operation.Name,
 		TerminationGracePeriodSeconds: &grace, HostNetwork: r.Cluster.Spec.HostNetwork,
-		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &id, RunAsGroup: &id, FSGroup: &id,
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		SecurityContext: podSecurity(),
 	}
 	if spec.HostNetwork {
 		spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
@@ -113,8 +111,7 @@ func (r Run) template() (corev1.PodTemplateSpec, error) {
 		Env: []corev1.EnvVar{{Name: "HOME", Value: tempDir}, {Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
-			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+		SecurityContext:          containerSecurity(),
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"),
 				corev1.ResourceMemory: resource.MustParse("300Mi"), corev1.ResourceEphemeralStorage: r.storage()},
@@ -125,6 +122,18 @@ func (r Run) template() (corev1.PodTemplateSpec, error) {
 	r.mount(m)
 	spec.Containers = []corev1.Container{c}
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: Labels(r.Operation)}, Spec: spec}, nil
+}
+
+func podSecurity() *corev1.PodSecurityContext {
+	yes, id := true, int64(program.User)
+	return &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &id, RunAsGroup: &id, FSGroup: &id,
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
+}
+
+func containerSecurity() *corev1.SecurityContext {
+	yes, no := true, false
+	return &corev1.SecurityContext{AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
 }
 
 // storage returns the ephemeral storage of the pod: each bundle is unpacked once, and those that are fetched are files
