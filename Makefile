@@ -11,7 +11,7 @@ VERSION ?= $(shell git describe --tags --always --dirty --match 'v*' 2>/dev/null
 export GOFLAGS := $(strip $(filter-out -trimpath -buildvcs=false,$(GOFLAGS)) -buildvcs=false -trimpath)
 export CGO_ENABLED := 0
 
-PROGRAMS := eggo-tui eggo-bundle eggo-server
+PROGRAMS := eggo-tui eggo-bundle eggo-server eggops
 # Tests of a package that run at the same time: many wait for what a simulated node or a peer does.
 PARALLEL ?= 8
 # The packages whose tests take longest begin first: go test goes by the order of its list.
@@ -27,7 +27,7 @@ NODE ?= n1
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## bin/eggo-tui, bin/eggo-bundle and bin/eggo-server, static
+build: ## bin/eggo-tui, bin/eggo-bundle, bin/eggo-server and bin/eggops, static
 	@mkdir -p bin
 	go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $(PROGRAMS:%=./cmd/%)
 	@ln -sf eggo-tui bin/eggo

@@ -73,7 +73,7 @@ func newRoot(env *environment) *cobra.Command {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.PersistentFlags().String("lang", "", p.T("cli.flag.lang"))
-	root.AddCommand(newManagerCmd(env), newManifestCmd(env))
+	root.AddCommand(newManagerCmd(env), newRunCmd(env), newManifestCmd(env), newVersionCmd(env))
 	cli.Localize(root, p)
 	cli.Help(root, env.Getenv)
 	return root
@@ -84,7 +84,7 @@ func printError(env *environment, err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
 	}
-	text, next := env.P.Fault(event.AsFault(err))
+	text, next := env.P.FaultIn("kube", event.AsFault(err))
 	_, _ = fmt.Fprintln(env.Stderr, text) // a closed stderr changes nothing
 	if next != "" {
 		_, _ = fmt.Fprintln(env.Stderr, "  →", next)

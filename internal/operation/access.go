@@ -42,6 +42,9 @@ const keyQuestion = "key "
 // KeyQuestion is the ID of the question for the passphrase of a private key.
 func KeyQuestion(file string) string { return keyQuestion + file }
 
+// KeyOf returns the file of the key that a question with this ID asks the passphrase of, and whether it is one.
+func KeyOf(id string) (file string, is bool) { return strings.CutPrefix(id, keyQuestion) }
+
 // IsKeyQuestion reports whether an ID is that of such a question, and has the path of a file.
 func IsKeyQuestion(id string) bool { return strings.HasPrefix(id, keyQuestion) }
 

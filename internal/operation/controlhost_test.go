@@ -50,7 +50,7 @@ func TestStart_NoControlHost(t *testing.T) {
 // none.
 func TestStart_NoSnapshots(t *testing.T) {
 	f, d := simulate(t, phasestest.Shape{Masters: 1})
-	d.NoSnapshots = true
+	d.NoSnapshots, d.NoBackups = true, true
 	if refused, err := deployed(t, d, deployOf(f)); err != nil {
 		t.Fatal(refused, err)
 	}
@@ -63,14 +63,18 @@ func TestStart_NoSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := request.OfCluster("sim")
-	for _, q := range []request.Request{
-		request.NewUpgrade(own), request.Back{Common: own}, request.Snapshot{Common: own},
-		request.Restore{Common: own, Snapshot: "/snapshots/a.db"},
-		request.Backup{Common: own, Recipients: []string{"age1"}},
+	for _, tc := range []struct {
+		q    request.Request
+		code string
+	}{
+		{request.NewUpgrade(own), "state.no-snapshots"}, {request.Back{Common: own}, "state.no-snapshots"},
+		{request.Snapshot{Common: own}, "state.no-snapshots"},
+		{request.Restore{Common: own, Snapshot: "/snapshots/a.db"}, "state.no-snapshots"},
+		{request.Backup{Common: own, Recipients: []string{"age1"}}, "state.no-backups"},
 	} {
-		if _, err := Start(t.Context(), q, d); code(err) != "state.no-snapshots" ||
+		if _, err := Start(t.Context(), tc.q, d); code(err) != tc.code ||
 			event.AsFault(err).Class != event.ClassPreflight {
-			t.Errorf("%s: %v", q.Verb(), err)
+			t.Errorf("%s: %v", tc.q.Verb(), err)
 		}
 	}
 	if after, err := c.Runs(); err != nil || len(after) != len(before) {

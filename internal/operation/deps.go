@@ -36,9 +36,9 @@ type Deps struct {
 	Version string // of the program
 	// ControlHost: requests may name commands and files of this host. false: there is none, the run is in a pod.
 	ControlHost bool
-	// NoSnapshots: snapshots of etcd and backups would not outlive the run. Requests that need one are refused with
-	// state.no-snapshots; removals save none, and report that.
-	NoSnapshots bool
+	// NoSnapshots: snapshots of etcd would not outlive the run. Requests that need one are refused with
+	// state.no-snapshots; removals save none, and report that. NoBackups: likewise for backups, and state.no-backups.
+	NoSnapshots, NoBackups bool
 	// Problems is told of all problems of a deploy.yaml, as they are found; nil: nobody listens.
 	Problems func(file string, p config.Problems)
 	// Opened is called when the run has its directory and has done nothing; an error ends it. nil: nothing.

@@ -20,9 +20,13 @@ func (d Deps) permits(q request.Request) error {
 		return event.NewFault(event.ClassUsage, "usage.no-control-host", nil, "what", what)
 	}
 	switch q.Verb() {
-	case request.VerbUpgrade, request.VerbBack, request.VerbSnapshot, request.VerbRestore, request.VerbBackup:
+	case request.VerbUpgrade, request.VerbBack, request.VerbSnapshot, request.VerbRestore:
 		if d.NoSnapshots {
 			return event.NewFault(event.ClassPreflight, "state.no-snapshots", nil)
+		}
+	case request.VerbBackup:
+		if d.NoBackups {
+			return event.NewFault(event.ClassPreflight, "state.no-backups", nil)
 		}
 	}
 	return nil

@@ -35,9 +35,9 @@ type Options struct {
 	// Root is the directory that the files are in while the process lives; absolute. Put it in memory: it holds the
 	// keys of the CAs.
 	Root string
-	// Snapshots is a directory that outlives the process: etcd snapshots and backups are kept in a directory of the
-	// cluster's name below it. "": there is none.
-	Snapshots string
+	// Snapshots and Backups are directories that outlive the process: snapshots of etcd and backups are kept in a
+	// directory of the cluster's name below them. "": there is none. They may be the same.
+	Snapshots, Backups string
 	// Wait is how long Lock waits for a lock that another process holds; 0: it does not wait.
 	Wait time.Duration
 	// Waits is called once by each Lock that begins to wait, with the holder; nil: nothing.
@@ -113,7 +113,7 @@ func (s *Store) filled(ctx context.Context, name string) (*cluster, error) {
 	if err := c.fill(ctx, ""); err != nil {
 		return nil, err
 	}
-	return c, c.linkSnapshots()
+	return c, c.link()
 }
 
 // cluster is one cluster of a Store.
@@ -135,13 +135,13 @@ func (c *cluster) files(local operation.Files) operation.Files {
 	return &files{Files: local, of: c}
 }
 
-// linkSnapshots has snapshots and backups written where they outlive the process.
-func (c *cluster) linkSnapshots() error {
-	if c.store.o.Snapshots == "" {
-		return nil
-	}
-	for _, name := range []string{"snapshots", "backups"} {
-		to := filepath.Join(c.store.o.Snapshots, c.name, name)
+// link has snapshots and backups written where they outlive the process.
+func (c *cluster) link() error {
+	for name, at := range map[string]string{"snapshots": c.store.o.Snapshots, "backups": c.store.o.Backups} {
+		if at == "" {
+			continue
+		}
+		to := filepath.Join(at, c.name, name)
 		err := os.MkdirAll(to, 0o700)
 		if err == nil {
 			if err = os.Symlink(to, filepath.Join(c.dir, name)); os.IsExist(err) {

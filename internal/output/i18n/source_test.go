@@ -358,7 +358,8 @@ func TestEveryHoleIsFilled(t *testing.T) {
 // end as the key does.
 func (s *source) meant(en map[string]string, key string, prefix bool, call *ast.CallExpr, k sink) (out []string) {
 	if !prefix {
-		for _, suffix := range []string{"", ".next", ".like", ".form", ".form.next", ".api", ".api.next"} {
+		for _, suffix := range []string{"", ".next", ".like", ".form", ".form.next", ".api", ".api.next",
+			".kube", ".kube.next"} {
 			if _, ok := en[key+suffix]; ok {
 				out = append(out, key+suffix)
 			}

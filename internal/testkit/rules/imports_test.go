@@ -220,13 +220,14 @@ var within = map[string][]string{
 
 // more is what a package within a layer may import besides its layer.
 var more = map[string][]string{
-	"internal/server":                     {"internal/phases/status"}, // what it describes
 	"internal/server/manager/clusterspec": {"internal/config", "internal/bundle", "internal/output/spelling"},
 	"internal/server/manager/records":     {"internal/server/database"},
 	"internal/server/manager/runs": {"internal/config", "internal/run/journal", "internal/operation",
 		"internal/operation/desired", "internal/operation/request", "internal/operation/store", "internal/phases/pki",
 		"internal/run/state"},
-	"internal/server/manager/upkeep":  {"internal/operation/request", "internal/phases/pki"},
+	"internal/server/manager/upkeep": {"internal/operation/request", "internal/phases/pki"},
+	"internal/operator/runner": {"internal/operation/ask", "internal/run/exitcode",
+		"internal/run/state"}, // the status of an Operation has sentences
 	"internal/operation/desired":      {"internal/operation/request"},
 	"internal/operation/host/backend": {"internal/operation/request"},
 	"internal/bundle/build":           {"assets"}, // the default spec's keyring
@@ -499,6 +500,7 @@ func TestACrossingIsSeen(t *testing.T) {
 		{"internal/ui", module + "internal/server/problem", false},
 		{"internal/operator/state", module + "internal/operation", true},
 		{"internal/operator/state", "sigs.k8s.io/controller-runtime/pkg/client", true},
+		{"internal/operator/runner", module + "internal/output/i18n", true},
 		{"internal/operator/state", module + "internal/server/manager", false},
 		{"internal/operator/pool", "golang.org/x/crypto/ssh", true},
 		{"internal/operator/state", "golang.org/x/crypto/ssh", false},

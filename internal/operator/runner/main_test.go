@@ -1,0 +1,13 @@
+package runner
+
+import (
+	"os"
+	"testing"
+
+	"github.com/eggo-k8s/eggo/internal/phases"
+)
+
+func TestMain(m *testing.M) {
+	phases.Quiet() // client-go would write the errors of simulated nodes to stderr
+	os.Exit(m.Run())
+}
