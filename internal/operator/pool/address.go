@@ -28,6 +28,7 @@ type Addresses struct {
 	More config.Addresses
 	Now  func() time.Time // nil: the clock of this host
 
+	own  func() ([]net.Addr, error) // nil: those of this host
 	mu   sync.Mutex
 	list config.Addresses
 	read time.Time
@@ -64,7 +65,11 @@ func (a *Addresses) Known() config.Addresses {
 
 func (a *Addresses) load(ctx context.Context) (config.Addresses, error) {
 	out := append(config.SpecialAddresses(), a.More...)
-	own, err := net.InterfaceAddrs()
+	interfaces := a.own
+	if interfaces == nil {
+		interfaces = net.InterfaceAddrs
+	}
+	own, err := interfaces()
 	if err != nil {
 		return nil, fmt.Errorf("addresses of this host: %w", err)
 	}

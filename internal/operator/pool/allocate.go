@@ -114,10 +114,10 @@ func (a *allocator) why(c Candidate) Why {
 		return WhyBound
 	case c.Maintenance:
 		return WhyMaintenance
-	case !c.Clean:
-		return WhyNotClean
 	case !c.Ready:
 		return WhyNotReady
+	case !c.Clean:
+		return WhyNotClean
 	case len(a.wanted.Archs) > 0 && !slices.Contains(a.wanted.Archs, c.Arch):
 		return WhyArch
 	}

@@ -51,14 +51,17 @@ func (r *Machines) claim(ctx context.Context, m *v1.Machine) (*claim, error) {
 			return out, nil
 		}
 	}
-	return nil, nil
+	return r.lost(ctx, m)
 }
 
 // assess returns the status of a machine after a probe. What the probe does not show stays as it is.
 func (r *Machines) assess(m *v1.Machine, p *probe, c *claim) *v1.MachineStatus {
 	s := m.Status.DeepCopy()
 	s.ObservedGeneration = m.Generation
-	s.Cluster, s.ClusterRef, s.Roles, s.RoleBindings = "", nil, nil, 0
+	s.ClusterRef, s.Roles, s.RoleBindings = nil, nil, 0
+	if !isQuarantined(m) || p.purged {
+		s.Cluster = "" // else it names the former one: a cleanup needs it
+	}
 	if c != nil {
 		s.Cluster, s.ClusterRef, s.Roles = c.cluster, &v1.ClusterReference{Name: c.cluster, UID: c.uid}, c.roles
 		for _, role := range c.roles {
@@ -73,7 +76,7 @@ func (r *Machines) assess(m *v1.Machine, p *probe, c *claim) *v1.MachineStatus {
 	if !p.former {
 		reinstalled = r.probed(m, p, s, set, c != nil)
 	}
-	set(r.clean(m, p, c, reinstalled))
+	set(r.clean(m, p, c, reinstalled || p.purged))
 	ready := r.ready(m, s, c)
 	set(ready)
 	s.Status, s.ErrorMessage = 0, ""
@@ -164,8 +167,8 @@ func (r *Machines) advised(m *v1.Machine, f *event.Fault) *event.Fault {
 }
 
 // clean returns the condition Clean. A machine that a cluster had is clean when Cleaned was called for it, or when it
-// was installed again.
-func (r *Machines) clean(m *v1.Machine, p *probe, c *claim, reinstalled bool) metav1.Condition {
+// was cleaned or installed again since (renewed).
+func (r *Machines) clean(m *v1.Machine, p *probe, c *claim, renewed bool) metav1.Condition {
 	old := meta.FindStatusCondition(m.Status.Conditions, v1.ConditionClean)
 	is := func(reason string) bool {
 		return old != nil && old.Status == metav1.ConditionFalse && old.Reason == reason
@@ -178,8 +181,9 @@ func (r *Machines) clean(m *v1.Machine, p *probe, c *claim, reinstalled bool) me
 		return conditions.Failing(r.printer, v1.ConditionClean,
 			event.NewFault(event.ClassPreflight, "pool.bound", nil, "cluster", c.cluster))
 	case is(v1.ReasonBound):
-		return r.quarantined(m.Status.Cluster)
-	case is(v1.ReasonQuarantined) && !reinstalled:
+		return conditions.Failing(r.printer, v1.ConditionClean,
+			event.NewFault(event.ClassPreflight, "pool.unbound", nil, "cluster", m.Status.Cluster))
+	case is(v1.ReasonQuarantined) && !renewed, is(conditions.Reason("pool.unbound")) && !renewed:
 		return *old
 	case p.found == nil && old != nil:
 		return *old
@@ -194,11 +198,6 @@ func (r *Machines) clean(m *v1.Machine, p *probe, c *claim, reinstalled bool) me
 			event.NewFault(event.ClassPreflight, "pool.not-clean", nil))
 	}
 	return conditions.Holding(v1.ConditionClean, v1.ReasonSucceeded, "")
-}
-
-func (r *Machines) quarantined(cluster string) metav1.Condition {
-	r.init()
-	return quarantined(r.printer, cluster)
 }
 
 // ready returns the condition Ready: a cluster may get the machine, or has it and it is reached.

@@ -181,6 +181,7 @@ func (b *Binder) bind(ctx context.Context, c *v1.Cluster, v view) error {
 	bound = slices.DeleteFunc(bound, func(m v1.BoundMachine) bool {
 		return m.Leaving && released(v.machines[m.Name], c.Name)
 	})
+	bound = append(bound, restored(c, bound, v.machines)...)
 	infra, err := b.infrastructure(ctx, c)
 	if err != nil {
 		return err
@@ -212,6 +213,21 @@ func adopted(s v1.MachineBindingSpec, machines map[string]*v1.Machine) []v1.Boun
 	return out
 }
 
+// restored returns the machines of a cluster that its binding lacks, though they were not released: somebody has
+// deleted or changed it. Without this, a cluster would get other machines while it runs on these.
+func restored(c *v1.Cluster, bound []v1.BoundMachine, machines map[string]*v1.Machine) (out []v1.BoundMachine) {
+	for _, name := range slices.Sorted(maps.Keys(machines)) {
+		m := machines[name]
+		ref := m.Status.ClusterRef
+		if !isBound(m) || ref.Name != c.Name || ref.UID != string(c.UID) || len(m.Status.Roles) == 0 ||
+			slices.ContainsFunc(bound, func(x v1.BoundMachine) bool { return x.Name == name }) {
+			continue
+		}
+		out = append(out, v1.BoundMachine{Name: name, UID: string(m.UID), Roles: slices.Clone(m.Status.Roles)})
+	}
+	return out
+}
+
 // infrastructure returns that of a cluster; nil if it does not exist.
 func (b *Binder) infrastructure(ctx context.Context, c *v1.Cluster) (*v1.Infrastructure, error) {
 	ref := c.Spec.Infrastructure
@@ -229,15 +245,22 @@ func (b *Binder) infrastructure(ctx context.Context, c *v1.Cluster) (*v1.Infrast
 // unbind removes the machines of a cluster that is being deleted from its binding, as they are released, and the
 // binding with the last one. With the policy Orphan nothing is released, and the binding stays.
 func (b *Binder) unbind(ctx context.Context, c *v1.Cluster, v view) error {
-	old := v.binding(v1.BindingName(c.Name))
-	if old == nil || c.Spec.DeletionPolicy == v1.DeletionOrphan {
+	if c.Spec.DeletionPolicy == v1.DeletionOrphan {
 		return nil
 	}
-	rest := slices.DeleteFunc(slices.Clone(old.Spec.Machines), func(m v1.BoundMachine) bool {
-		return released(v.machines[m.Name], c.Name)
-	})
+	old := v.binding(v1.BindingName(c.Name))
+	var rest []v1.BoundMachine
+	if old != nil {
+		rest = slices.DeleteFunc(slices.Clone(old.Spec.Machines), func(m v1.BoundMachine) bool {
+			return released(v.machines[m.Name], c.Name)
+		})
+	}
+	rest = append(rest, restored(c, rest, v.machines)...)
 	if len(rest) > 0 {
 		return b.write(ctx, c, v, old, rest)
+	}
+	if old == nil {
+		return nil
 	}
 	at := client.ObjectKeyFromObject(old)
 	uid := old.UID

@@ -33,8 +33,10 @@ import (
 
 const (
 	probesAtOnce  = 32
+	purgesAtOnce  = 4
 	probeInterval = 30 * time.Minute
 	probeTimeout  = time.Minute
+	purgeTimeout  = 20 * time.Minute
 	firstRetry    = time.Minute // after a probe that failed; doubled up to probeInterval
 	mostLogins    = 4           // of clusters that are tried for a machine without one
 	indexIP       = "spec.ip"
@@ -52,6 +54,7 @@ type Machines struct {
 	Jitter    func(d time.Duration) time.Duration // nil: 0 to 10 % more, at random
 
 	once    sync.Once
+	purges  chan struct{} // a place for each of those at once
 	printer *i18n.Printer
 	mu      sync.Mutex
 	probes  map[types.UID]*probe
@@ -64,6 +67,7 @@ type probe struct {
 	found      *Found
 	fault      *event.Fault
 	former     bool // by another process: the status has the result
+	purged     bool // the machine was in quarantine, and was cleaned
 	fails      int
 	at, next   time.Time // next is zero if nothing is tried until the spec changes
 }
@@ -133,6 +137,7 @@ func (r *Machines) withoutLogin(ctx context.Context, o client.Object) (out []rec
 func (r *Machines) init() {
 	r.once.Do(func() {
 		r.printer, r.probes = i18n.NewPrinter(i18n.English), map[types.UID]*probe{}
+		r.purges = make(chan struct{}, purgesAtOnce)
 		if r.Now == nil {
 			r.Now = time.Now
 		}
@@ -164,6 +169,9 @@ func (r *Machines) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 		}
 		if err := r.Client.Get(ctx, q.NamespacedName, &m); err != nil { // a probe takes seconds
 			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		if err := r.purge(ctx, &m, p); err != nil {
+			return reconcile.Result{}, err
 		}
 	}
 	claim, err := r.claim(ctx, &m)
@@ -297,13 +305,13 @@ func (r *Machines) try(ctx context.Context, m *v1.Machine) (*Found, *event.Fault
 		if err != nil {
 			return nil, nil, err
 		}
-		var got *Found
 		if f == nil {
 			limited, cancel := context.WithTimeout(ctx, probeTimeout)
-			got, err = r.Prober.Probe(limited, t)
+			got, err := r.Prober.Probe(limited, t)
 			cancel()
 			switch {
 			case err == nil:
+				got.secret = name
 				return got, nil, nil
 			case ctx.Err() != nil:
 				return nil, nil, ctx.Err()

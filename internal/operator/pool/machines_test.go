@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -15,12 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/eggo-k8s/eggo/api/v1"
+	"github.com/eggo-k8s/eggo/internal/operator/conditions"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // scripted is a Prober that answers as the test says.
 type scripted struct {
 	got     []Target
+	purged  []Target
+	purge   error
 	answers []func(Target) (*Found, error) // the last one repeats
 }
 
@@ -33,6 +37,11 @@ func (s *scripted) Probe(_ context.Context, t Target) (*Found, error) {
 	return next(t)
 }
 
+func (s *scripted) Purge(_ context.Context, t Target) error {
+	s.purged = append(s.purged, t)
+	return s.purge
+}
+
 func good(Target) (*Found, error) {
 	return &Found{Facts: v1.MachineFacts{OS: "debian", Arch: "amd64", MachineID: "id-1"}, HostKeys: []string{someKey}},
 		nil
@@ -43,6 +52,9 @@ func failed(class event.Class, code string, kv ...string) func(Target) (*Found, 
 }
 
 const someKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK0wmN/Cr3JXqmLW7u+g9pTh+wyqDHpSQEIQczXkVx9q"
+
+// noAddresses are those of a host that has none of the addresses of the tests.
+func noAddresses() ([]net.Addr, error) { return nil, nil }
 
 // lab is a machine controller over a fake cluster, with a clock.
 type lab struct {
@@ -57,7 +69,8 @@ func newLab(t *testing.T, answer func(Target) (*Found, error), objects ...client
 	t.Helper()
 	l := &lab{Client: cluster(t, objects...), prober: &scripted{answers: []func(Target) (*Found, error){answer}},
 		events: record.NewFakeRecorder(100), now: time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)}
-	l.r = &Machines{Client: l.Client, Live: l.Client, Prober: l.prober, Addresses: &Addresses{Live: l.Client},
+	l.r = &Machines{Client: l.Client, Live: l.Client, Prober: l.prober, Addresses: &Addresses{Live: l.Client,
+		own: noAddresses},
 		Events: l.events,
 		Now:    func() time.Time { return l.now }, Jitter: func(d time.Duration) time.Duration { return d }}
 	return l
@@ -374,17 +387,16 @@ func TestMachineChangesHands(t *testing.T) {
 		t.Fatal(err)
 	}
 	at(v1.ConditionClean, v1.ReasonBound)
-	if err := l.Delete(t.Context(), b); err != nil { // without a cleanup
+	if err := l.Delete(t.Context(), b); err != nil { // without a cleanup, while there is no such cluster
 		t.Fatal(err)
 	}
-	at(v1.ConditionClean, v1.ReasonQuarantined)
-	if x := condition(t, l, &m, "m1",
-		v1.ConditionReady); x.Status != metav1.ConditionFalse || m.Status.ClusterRef != nil ||
-		!strings.Contains(x.Message, "cluster a ") {
+	at(v1.ConditionClean, "PoolUnbound")
+	if x := condition(t, l, &m, "m1", v1.ConditionReady); x.Status != metav1.ConditionFalse ||
+		m.Status.ClusterRef != nil || !strings.Contains(x.Message, "cluster a,") {
 		t.Errorf("%+v %+v", x, m.Status.ClusterRef)
 	}
 	l.now = l.now.Add(probeInterval)
-	at(v1.ConditionClean, v1.ReasonQuarantined)
+	at(v1.ConditionClean, "PoolUnbound")
 	l.prober.answers = []func(Target) (*Found, error){func(t Target) (*Found, error) {
 		f, err := good(t)
 		f.Facts.MachineID = "id-2"
@@ -392,6 +404,91 @@ func TestMachineChangesHands(t *testing.T) {
 	}}
 	l.now = l.now.Add(probeInterval)
 	at(v1.ConditionClean, v1.ReasonSucceeded)
+	if len(l.prober.purged) > 0 {
+		t.Error("it was cleaned, and nothing had asked for it")
+	}
+}
+
+// A machine in quarantine is cleaned when it answers, and not before; one that others have installed meanwhile is left
+// alone.
+func TestQuarantinedMachineIsCleaned(t *testing.T) {
+	of := func(cluster, owner string) func(Target) (*Found, error) {
+		return func(t Target) (*Found, error) {
+			f, err := good(t)
+			f.Facts.Cluster, f.Facts.Owner, f.Facts.Recorded = cluster, owner, cluster != ""
+			return f, err
+		}
+	}
+	for name, c := range map[string]struct {
+		found, after func(Target) (*Found, error)
+		purge        error
+		purged       bool
+		reason       string
+	}{
+		"ours":            {found: of("a", "me"), after: good, purged: true, reason: v1.ReasonSucceeded},
+		"nothing on it":   {found: good, after: good, purged: true, reason: v1.ReasonSucceeded},
+		"another":         {found: of("b", ""), reason: v1.ReasonQuarantined},
+		"another owner":   {found: of("a", "you"), reason: v1.ReasonQuarantined},
+		"does not answer": {found: failed(event.ClassFailed, "ssh.connect"), reason: v1.ReasonQuarantined},
+		"cleanup fails": {found: of("a", "me"), purge: event.NewFault(event.ClassFailed, "run.failed", nil, "count",
+			"1"),
+			purged: true, reason: v1.ReasonQuarantined},
+		"something is left": {found: of("a", "me"), after: of("a", "me"), purged: true, reason: v1.ReasonNotClean},
+	} {
+		m := unprobed("m1", "192.0.2.1")
+		l := newLab(t, c.found, m, login("key", corev1.SecretTypeSSHAuth))
+		if c.after != nil {
+			l.prober.answers = append(l.prober.answers, c.after)
+		}
+		l.prober.purge = c.purge
+		had := &v1.MachineStatus{Cluster: "a", ClusterRef: &v1.ClusterReference{Name: "a"},
+			Facts: &v1.MachineFacts{Cluster: "a", Owner: "me", MachineID: "id-1"}}
+		err := conditions.Apply(t.Context(), l, "Machine", client.ObjectKeyFromObject(m), "", Owner, had)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Quarantine(t.Context(), l, client.ObjectKeyFromObject(m), "a"); err != nil {
+			t.Fatal(err)
+		}
+		reconciled(t, l.r, "m1")
+		if x := condition(t, l, m, "m1", v1.ConditionClean); x.Reason != c.reason ||
+			(len(l.prober.purged) > 0) != c.purged {
+			t.Errorf("%s: %+v, cleaned: %v", name, x, l.prober.purged)
+		}
+		if c.purged && (l.prober.purged[0].Cluster != "a" || len(l.prober.purged[0].HostKeys) != 1) {
+			t.Errorf("%s: %+v", name, l.prober.purged[0])
+		}
+		if m.Status.ClusterRef != nil || (m.Status.Cluster == "a") != (c.reason == v1.ReasonQuarantined) {
+			t.Errorf("%s: %+v", name, m.Status)
+		}
+	}
+}
+
+// A binding that somebody deletes is made again of what the machines know, with the same machines.
+func TestBindingIsRestored(t *testing.T) {
+	a := requires("a", 1, 0)
+	l := newLab(t, good, unprobed("m1", "192.0.2.1"), unprobed("m2", "192.0.2.2"), a,
+		login("key", corev1.SecretTypeSSHAuth))
+	b := &Binder{Client: l, Live: l, Events: record.NewFakeRecorder(100)}
+	reconciled(t, l.r, "m1", "m2")
+	reconciled(t, b, "a")
+	reconciled(t, l.r, "m1", "m2")
+	had := bound(t, l, "a")
+	if spelled(had.Spec.Machines) != "m1:mwe" {
+		t.Fatal(spelled(had.Spec.Machines))
+	}
+	if err := l.Delete(t.Context(), had); err != nil {
+		t.Fatal(err)
+	}
+	reconciled(t, l.r, "m1", "m2")
+	var m v1.Machine
+	if x := condition(t, l, &m, "m1", v1.ConditionClean); x.Reason != v1.ReasonBound || m.Status.ClusterRef == nil {
+		t.Errorf("%+v", m.Status)
+	}
+	reconciled(t, b, "a")
+	if got := bound(t, l, "a"); spelled(got.Spec.Machines) != "m1:mwe" || got.Spec.Machines[0].UID != "u-m1" {
+		t.Errorf("%+v", got.Spec)
+	}
 }
 
 // unreadable is a cluster whose nodes cannot be listed.
@@ -407,7 +504,7 @@ func (u unreadable) List(ctx context.Context, list client.ObjectList, o ...clien
 // Without the addresses of its own cluster the operator logs in nowhere.
 func TestUnknownAddressesAreRefused(t *testing.T) {
 	l := newLab(t, good, unprobed("m1", "192.0.2.1"), login("key", corev1.SecretTypeSSHAuth))
-	l.r.Addresses = &Addresses{Live: unreadable{l.Client}}
+	l.r.Addresses = &Addresses{Live: unreadable{l.Client}, own: noAddresses}
 	if _, err := l.r.Reconcile(t.Context(), named("m1")); err == nil || len(l.prober.got) > 0 {
 		t.Error(err, l.prober.got)
 	}

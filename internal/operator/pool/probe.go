@@ -18,6 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // Target is a machine and how it is reached.
@@ -47,52 +48,78 @@ type Found struct {
 	HostKeys []string       // that are known or were accepted, as in a .pub file
 	Problems []*event.Fault // errors of preflight
 	Foreign  *event.Fault   // something of another installation; nil: there is none
+
+	secret string // with which the login succeeded
 }
 
-// Prober logs in to a machine and inspects it. Nothing is changed there. The error is an event.Fault, or it wraps that
-// of the context.
+// Prober logs in to machines. An error is an event.Fault, or it wraps that of the context.
 type Prober interface {
+	// Probe inspects a machine. Nothing is changed there.
 	Probe(ctx context.Context, t Target) (*Found, error)
+	// Purge removes from a machine what is recorded there, with its data. It takes minutes.
+	Purge(ctx context.Context, t Target) error
 }
 
-// SSH probes machines with the means of an operation.
+// SSH logs in to machines with the means of an operation.
 type SSH struct {
 	Dialer operation.Dialer
 	Clock  operation.Clock // nil: the clock of this host
-	// Dir is where keys are kept during a probe; "": the temporary directory. It should be in memory.
+	// Dir is where keys are kept meanwhile; "": the temporary directory. It should be in memory.
 	Dir string
+	// Who is shown to others who find a machine locked.
+	Who journal.Holder
 }
 
+var _ Prober = (*SSH)(nil)
+
 // Probe implements Prober.
-func (s *SSH) Probe(ctx context.Context, t Target) (*Found, error) {
+func (s *SSH) Probe(ctx context.Context, t Target) (out *Found, err error) {
+	err = s.with(t, func(q operation.ProbeRequest, d operation.Deps, _ string) error {
+		got, err := operation.Probe(ctx, q, d, func(operation.ProbeStage) {})
+		if err != nil {
+			return err
+		}
+		out = found(got, t.Cluster == "")
+		if out.HostKeys, err = keysOf(q.KnownHosts, address(t.IP.String(), t.Port)); err != nil {
+			return event.NewFault(event.ClassFailed, "pool.scratch", err)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Purge implements Prober.
+func (s *SSH) Purge(ctx context.Context, t Target) error {
+	return s.with(t, func(q operation.ProbeRequest, d operation.Deps, dir string) error {
+		state := filepath.Join(dir, "state")
+		if err := os.Mkdir(state, 0o700); err != nil {
+			return event.NewFault(event.ClassFailed, "pool.scratch", err)
+		}
+		return operation.Purge(ctx, q, d, state)
+	})
+}
+
+// with calls do with a request for a machine, and a directory that has its keys and is removed afterwards.
+func (s *SSH) with(t Target, do func(operation.ProbeRequest, operation.Deps, string) error) error {
 	dir, err := os.MkdirTemp(s.Dir, "probe-")
 	if err != nil {
-		return nil, event.NewFault(event.ClassFailed, "pool.scratch", err)
+		return event.NewFault(event.ClassFailed, "pool.scratch", err)
 	}
 	defer os.RemoveAll(dir)
 	c, err := t.cluster(dir)
 	if err != nil {
-		return nil, event.NewFault(event.ClassFailed, "pool.scratch", err)
+		return event.NewFault(event.ClassFailed, "pool.scratch", err)
 	}
 	known := filepath.Join(dir, "known_hosts")
 	if err := os.WriteFile(known, t.knownHosts(), 0o600); err != nil {
-		return nil, event.NewFault(event.ClassFailed, "pool.scratch", err)
+		return event.NewFault(event.ClassFailed, "pool.scratch", err)
 	}
 	policy := "strict"
 	if t.FirstUse && len(t.HostKeys) == 0 {
 		policy = "accept-new"
 	}
-	got, err := operation.Probe(ctx, operation.ProbeRequest{Cluster: c, Node: c.Nodes[0], KnownHosts: known,
-		HostKeys: policy, Serves: 1}, operation.Deps{Dialer: s.Dialer, Clock: s.Clock, Unattended: true},
-		func(operation.ProbeStage) {})
-	if err != nil {
-		return nil, err
-	}
-	out := found(got, t.Cluster == "")
-	if out.HostKeys, err = keysOf(known, address(t.IP.String(), t.Port)); err != nil {
-		return nil, event.NewFault(event.ClassFailed, "pool.scratch", err)
-	}
-	return out, nil
+	return do(operation.ProbeRequest{Cluster: c, Node: c.Nodes[0], KnownHosts: known, HostKeys: policy, Serves: 1},
+		operation.Deps{Dialer: s.Dialer, Clock: s.Clock, Unattended: true, Who: s.Who}, dir)
 }
 
 // cluster returns the machine as the only node of a cluster. Private keys become files.
