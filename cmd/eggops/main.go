@@ -73,7 +73,7 @@ func newRoot(env *environment) *cobra.Command {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	root.PersistentFlags().String("lang", "", p.T("cli.flag.lang"))
-	root.AddCommand(newManagerCmd(env), newRunCmd(env), newManifestCmd(env), newVersionCmd(env))
+	root.AddCommand(newManagerCmd(env), newRunCmd(env), newManifestCmd(env), newInspectCmd(env), newVersionCmd(env))
 	cli.Localize(root, p)
 	cli.Help(root, env.Getenv)
 	return root

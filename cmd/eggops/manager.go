@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eggo-k8s/eggo/assets/eggops"
+	"github.com/eggo-k8s/eggo/internal/config"
+	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operator/manager"
 	"github.com/eggo-k8s/eggo/internal/output/cli"
@@ -16,7 +18,7 @@ func newManagerCmd(env *environment) *cobra.Command {
 	p := env.P
 	english := i18n.NewPrinter(i18n.English) // everyone reads status and Events
 	o := manager.Options{Namespace: cmp.Or(env.Getenv("POD_NAMESPACE"), eggops.Namespace), Metrics: ":8443",
-		Health: ":8081", MaxRuns: 20, History: 10, Dialer: dial.New(dial.Options{}), Sentence: english.Fault,
+		Health: ":8081", MaxRuns: 20, History: 10, Dialer: dialer, Sentence: english.Fault,
 		Log: env.Stderr}
 	cmd := &cobra.Command{Use: "manager", Short: p.T("operator.cli.manager.short"),
 		Long: p.T("operator.cli.manager.long"), Args: cli.NoArguments,
@@ -31,7 +33,11 @@ func newManagerCmd(env *environment) *cobra.Command {
 	f.StringVar((*string)(&o.Image.PullPolicy), "image-pull-policy", "IfNotPresent",
 		p.T("operator.cli.flag.image-pull-policy"))
 	f.StringSliceVar(&o.Image.PullSecrets, "image-pull-secret", nil, p.T("operator.cli.flag.image-pull-secret"))
+	f.StringSliceVar(&o.Refused, "refused-networks", nil, p.T("operator.cli.flag.refused-networks"))
 	f.IntVar(&o.MaxRuns, "max-runs", o.MaxRuns, p.T("operator.cli.flag.max-runs"))
 	f.IntVar(&o.History, "history", o.History, p.T("operator.cli.flag.history"))
 	return cmd
 }
+
+// dialer logs in to machines over SSH, with the credentials of their Secrets alone.
+func dialer(own func() config.Addresses) operation.Dialer { return dial.New(dial.Options{Own: own}) }

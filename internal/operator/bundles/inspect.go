@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"flag"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -91,16 +89,12 @@ func inspect(ctx context.Context, s pod.Source, signers string) (Report, error) 
 	return r, nil
 }
 
-// Main is the program of an inspection: it fetches a bundle, inspects it, and writes the report to a file. The exit
-// code is 0 if there is a report, whatever it has.
-func Main(ctx context.Context, args []string, stderr io.Writer) int {
-	flags := flag.NewFlagSet("inspect", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	text := flags.String("source", "", "")
-	out := flags.String("report", "/dev/termination-log", "")
+// Run fetches a bundle, inspects it, and writes the report to a file. source is a pod.Source as JSON. There is no fault
+// if there is a report, whatever it has. The faults are bundles.source and bundles.scratch.
+func Run(ctx context.Context, source, report string) error {
 	var s pod.Source
-	if flags.Parse(args) != nil || json.Unmarshal([]byte(*text), &s) != nil || s.Path == "" {
-		return 2
+	if json.Unmarshal([]byte(source), &s) != nil || s.Path == "" {
+		return event.NewFault(event.ClassUsage, "bundles.source", nil)
 	}
 	var r Report
 	if err := (&Fetcher{PullDir: pod.PullDir}).Fetch(ctx, s); err != nil {
@@ -109,12 +103,12 @@ func Main(ctx context.Context, args []string, stderr io.Writer) int {
 		r = Inspect(ctx, s, pod.SignersFile)
 	}
 	if ctx.Err() != nil {
-		return 1
+		return ctx.Err()
 	}
-	if os.WriteFile(*out, r.encode(), 0o600) != nil {
-		return 1
+	if err := os.WriteFile(report, r.encode(), 0o600); err != nil {
+		return event.NewFault(event.ClassFailed, "bundles.scratch", err)
 	}
-	return 0
+	return nil
 }
 
 // encode returns a report as it is written: short enough for a termination message.

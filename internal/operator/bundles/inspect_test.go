@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,23 +116,26 @@ func TestReportsAreShort(t *testing.T) {
 	}
 }
 
-func TestProgram(t *testing.T) {
+func TestRun(t *testing.T) {
 	file, out := kit(t), filepath.Join(t.TempDir(), "report")
 	source, err := json.Marshal(pod.Source{Path: file, Claim: "packages"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := Main(t.Context(), []string{"--source", string(source), "--report", out}, io.Discard); n != 0 {
-		t.Fatal(n)
+	if err := Run(t.Context(), string(source), out); err != nil {
+		t.Fatal(err)
 	}
 	var r Report
 	text, err := os.ReadFile(out)
 	if err != nil || json.Unmarshal(text, &r) != nil || r.Version != phasestest.Version {
 		t.Errorf("%s %v", text, err)
 	}
-	for _, args := range [][]string{nil, {"--source", "{}"}, {"--source", "x"}, {"--other"}} {
-		if n := Main(t.Context(), args, io.Discard); n != 2 {
-			t.Errorf("%q: %d", args, n)
+	for _, text := range []string{"", "{}", "x"} {
+		if err := Run(t.Context(), text, out); code(err) != "bundles.source" {
+			t.Errorf("%q: %v", text, err)
 		}
+	}
+	if err := Run(t.Context(), string(source), filepath.Join(out, "x")); code(err) != "bundles.scratch" {
+		t.Error(err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/netip"
+	"os"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -26,11 +28,14 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	eggov1 "github.com/eggo-k8s/eggo/api/v1"
+	"github.com/eggo-k8s/eggo/internal/config"
 	operations "github.com/eggo-k8s/eggo/internal/operation"
+	"github.com/eggo-k8s/eggo/internal/operator/bundles"
 	"github.com/eggo-k8s/eggo/internal/operator/operation"
 	"github.com/eggo-k8s/eggo/internal/operator/pod"
 	"github.com/eggo-k8s/eggo/internal/operator/pool"
 	"github.com/eggo-k8s/eggo/internal/run/event"
+	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
 // Options of the operator.
@@ -51,8 +56,10 @@ type Options struct {
 	MaxRuns int
 	// History is how many ended Operations of a cluster are kept.
 	History int
-	// Dialer logs in to machines.
-	Dialer operations.Dialer
+	// Dialer returns what logs in to machines, but never to own addresses: they are read for each login.
+	Dialer func(own func() config.Addresses) operations.Dialer
+	// Refused are networks whose addresses are not machines of the pool, beside those that the meta cluster shows.
+	Refused []string
 	// Scratch is a directory in memory for keys during a probe; "": the temporary directory.
 	Scratch string
 	// Sentence returns a fault in English, and what to do next.
@@ -80,7 +87,8 @@ func Scheme() (*runtime.Scheme, error) {
 }
 
 // Run runs the controllers until the context ends, in the meta cluster of KUBECONFIG or else in that of its own pod.
-// The faults are operator.no-image, operator.limits, operator.no-kubeconfig and operator.manager.
+// The faults are operator.no-image, operator.limits, operator.network, operator.no-kubeconfig
+// and operator.manager.
 func Run(ctx context.Context, o Options) error {
 	if o.Image.Name == "" {
 		return event.NewFault(event.ClassUsage, "operator.no-image", nil)
@@ -88,34 +96,38 @@ func Run(ctx context.Context, o Options) error {
 	if o.MaxRuns < 1 || o.History < 1 {
 		return event.NewFault(event.ClassUsage, "operator.limits", nil)
 	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+	refused, err := o.refused()
+	if err != nil {
+		return err
+	}
+	connection, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
 		return event.NewFault(event.ClassUsage, "operator.no-kubeconfig", err)
 	}
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(o.Log, nil)))
-	m, err := newManager(config, o)
+	m, err := newManager(connection, o)
 	if err != nil {
 		return err
 	}
-	if err := o.controllers(m); err != nil {
+	if err := o.controllers(m, refused); err != nil {
 		return err
 	}
 	return m.Start(ctx)
 }
 
-func newManager(config *rest.Config, o Options) (ctrl.Manager, error) {
+func newManager(connection *rest.Config, o Options) (ctrl.Manager, error) {
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.Burst, config.UserAgent = requestsPerSecond, requestsAtOnce, "eggops"
+	connection.QPS, connection.Burst, connection.UserAgent = requestsPerSecond, requestsAtOnce, "eggops"
 	grace := 30 * time.Second
 	metrics := metricsserver.Options{BindAddress: cmp.Or(o.Metrics, "0")}
 	if metrics.BindAddress != "0" {
 		metrics.SecureServing, metrics.FilterProvider = true, filters.WithAuthenticationAndAuthorization
 	}
-	m, err := ctrl.NewManager(config, ctrl.Options{
+	m, err := ctrl.NewManager(connection, ctrl.Options{
 		Scheme: scheme, Metrics: metrics, HealthProbeBindAddress: cmp.Or(o.Health, "0"),
 		LeaderElection: o.LeaderElection, LeaderElectionID: leaderLease, LeaderElectionNamespace: o.Namespace,
 		LeaderElectionReleaseOnCancel: true, GracefulShutdownTimeout: &grace, Cache: o.cache(),
@@ -147,12 +159,31 @@ func (o Options) cache() cache.Options {
 	return out
 }
 
+// refused returns the networks of Refused. The fault is operator.network.
+func (o Options) refused() (out config.Addresses, err error) {
+	for _, text := range o.Refused {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, event.NewFault(event.ClassUsage, "operator.network", nil, "value", text)
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
+}
+
 // controllers adds all controllers to a manager.
-func (o Options) controllers(m ctrl.Manager) error {
+func (o Options) controllers(m ctrl.Manager, refused config.Addresses) error {
 	c, events := m.GetClient(), m.GetEventRecorderFor("eggops")
+	own := &pool.Addresses{Live: m.GetAPIReader(), More: refused}
+	host, err := os.Hostname()
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "operator.manager", err)
+	}
+	prober := &pool.SSH{Dialer: o.Dialer(own.Known), Dir: o.Scratch,
+		Who: journal.Holder{Program: "eggops", User: o.Namespace, Host: host, PID: os.Getpid()}}
 	return errors.Join(
-		(&pool.Machines{Client: c, Live: m.GetAPIReader(), Prober: &pool.SSH{Dialer: o.Dialer, Dir: o.Scratch},
-			Addresses: &pool.Addresses{Live: m.GetAPIReader()}, Events: events}).SetUp(m),
+		(&pool.Machines{Client: c, Live: m.GetAPIReader(), Prober: prober, Addresses: own, Events: events}).SetUp(m),
+		(&bundles.Infrastructures{Client: c, Live: m.GetAPIReader(), Events: events, Image: o.Image}).SetUp(m),
 		(&pool.Binder{Client: c, Live: m.GetAPIReader(), Events: events}).SetUp(m),
 		(&operation.Controller{Client: c, Launcher: &operation.Jobs{Client: c}, Events: events, Now: time.Now,
 			Sentence: o.Sentence, Image: o.Image, MaxRuns: o.MaxRuns, History: o.History}).SetUp(m),
