@@ -15,6 +15,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/staging"
+	"github.com/eggo-k8s/eggo/internal/operator/bundles"
 	"github.com/eggo-k8s/eggo/internal/operator/pod"
 	"github.com/eggo-k8s/eggo/internal/operator/render"
 	"github.com/eggo-k8s/eggo/internal/operator/runner"
@@ -27,6 +28,7 @@ const lockWait = 10 * time.Minute
 func newRunCmd(env *environment) *cobra.Command {
 	p := env.P
 	o := runner.Options{State: pod.StateDir, Logins: render.LoginsDir, Out: env.Stdout,
+		Fetch: (&bundles.Fetcher{PullDir: pod.PullDir}).Fetch,
 		Deps: operation.Deps{Dialer: dial.New(dial.Options{}), Bundles: staging.New(pod.StageDir),
 			Version: cli.Version(version)}}
 	cmd := &cobra.Command{Use: "run", Short: p.T("operator.cli.run.short"), Long: p.T("operator.cli.run.long"),

@@ -156,7 +156,7 @@ func (b *board) end(err error) {
 	defer b.mu.Unlock()
 	b.ended = true
 	b.is.FinishTime = &metav1.Time{Time: time.Now().Truncate(time.Second)}
-	b.is.ExitCode, b.is.ExitClass, b.is.Failure = &code, class, nil
+	b.is.ExitCode, b.is.ExitClass, b.is.Failure, b.is.Step = &code, class, nil, ""
 	if err != nil {
 		b.is.Failure = b.failure(event.AsFault(err))
 	}
@@ -209,10 +209,8 @@ func (b *board) status() *v1.OperationStatus {
 	if b.run.Total > 0 || len(b.others) > 0 {
 		out.Progress = b.progress()
 	}
-	for _, st := range b.run.Active {
-		if out.Step == "" {
-			out.Step = cut(st.ID, mostName)
-		}
+	if len(b.run.Active) > 0 {
+		out.Step = cut(b.run.Active[0].ID, mostName)
 	}
 	if b.ended {
 		out.Step = ""

@@ -75,6 +75,9 @@ func TestRun_Stopped(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "stop" && name != "lost lease" {
+				long(t)
+			}
 			t.Parallel()
 			w := newWorld(t, phasestest.Shape{Masters: 1}, interceptor.Funcs{})
 			w.asks(t, "deploy", v1.OperationSpec{Verb: v1.VerbDeploy}, nil, w.Lab.DeployYAML())

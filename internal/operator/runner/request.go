@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	v1 "github.com/eggo-k8s/eggo/api/v1"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operator/pod"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -30,35 +32,41 @@ func verbs() map[v1.Verb]request.Verb {
 	}
 }
 
-// request returns what the Operation asks for: the request in its Secret, or without one the verb with the arguments of
-// the Operation. deploy.yaml is that of the Secret, or the cluster's own.
-func (r *runner) request(ctx context.Context) (request.Request, error) {
+// request returns what the Operation asks for, and the bundles for it: the request in its Secret, or without one the
+// verb with the arguments of the Operation. deploy.yaml is that of the Secret, or the cluster's own.
+func (r *runner) request(ctx context.Context) (request.Request, []pod.Source, error) {
 	cluster, name := r.op.Spec.ClusterRef.Name, v1.InputSecret(r.op.Name)
 	in := &corev1.Secret{}
 	err := retry(ctx, func() error {
 		return client.IgnoreNotFound(r.o.Client.Get(ctx, client.ObjectKey{Namespace: r.o.Namespace, Name: name}, in))
 	})
 	if err != nil {
-		return nil, event.NewFault(event.ClassFailed, "state.secret-read", err, "secret", name)
+		return nil, nil, event.NewFault(event.ClassFailed, "state.secret-read", err, "secret", name)
 	}
 	refused := func(err error) error {
 		return event.NewFault(event.ClassUsage, "operation.input", err, "secret", name)
 	}
 	q, err := r.asked(in.Data[v1.InputRequest])
 	if err != nil {
-		return nil, refused(err)
+		return nil, nil, refused(err)
+	}
+	var needs pod.Input
+	if text := in.Data[pod.InputPod]; len(text) > 0 {
+		if err := json.Unmarshal(text, &needs); err != nil {
+			return nil, nil, refused(err)
+		}
 	}
 	c := q.Base()
 	c.Source = request.Source{Cluster: cluster}
 	if text := in.Data[v1.InputConfig]; len(text) > 0 {
 		c.Source = request.Source{File: wantedFile, Text: text}
 		if is, _ := config.Load(text, wantedFile); is != nil && is.Name != cluster {
-			return nil, refused(fmt.Errorf("deploy.yaml is of the cluster %q, not %q", is.Name, cluster))
+			return nil, nil, refused(fmt.Errorf("deploy.yaml is of the cluster %q, not %q", is.Name, cluster))
 		}
 	}
 	c.TakeOver = cmp.Or(r.takeOver(), c.TakeOver)
 	c.Trust = request.Trust{Signers: r.o.Signers, AllowUnsigned: r.o.Signers == ""}
-	return request.With(q, c), nil
+	return request.With(q, c), needs.Bundles, nil
 }
 
 // asked returns the request without its source.

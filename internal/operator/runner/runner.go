@@ -19,6 +19,7 @@ import (
 	v1 "github.com/eggo-k8s/eggo/api/v1"
 	"github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/operator/pod"
 	"github.com/eggo-k8s/eggo/internal/operator/state"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/phases/node/input"
@@ -44,6 +45,8 @@ type Options struct {
 	Snapshots, Backups string
 	// Signers is a file with the keys that bundles have to be signed with; "": any bundle will do.
 	Signers string
+	// Fetch puts a bundle that is in no claim where deploy.yaml names it.
+	Fetch func(context.Context, pod.Source) error
 	// Deps has Dialer, Bundles, Version and Clock. The rest is set here.
 	Deps operation.Deps
 	// Wait is how long the lock of the cluster is waited for.
@@ -95,7 +98,7 @@ func (r *runner) work(ctx context.Context) error {
 	if r.op.DeletionTimestamp != nil || r.op.Spec.Stop != "" {
 		return stopped(r.op.Name)
 	}
-	q, err := r.request(ctx)
+	q, bundles, err := r.request(ctx)
 	if err != nil {
 		return err
 	}
@@ -105,15 +108,15 @@ func (r *runner) work(ctx context.Context) error {
 	d := r.deps()
 	following := follow(ctx, r, cancel)
 	defer following.end()
+	if err := r.fetch(ctx, bundles); err != nil {
+		return unlessEnded(ctx, err)
+	}
 	if r.op.Spec.Verb == v1.VerbPlan || r.op.Spec.Verb == v1.VerbPreflight {
 		return r.inspect(ctx, q, d)
 	}
 	h, err := operation.Start(ctx, q, d)
 	if err != nil {
-		if ctx.Err() != nil { // stopped before it began
-			err = event.NewFault(event.ClassInterrupted, "run.interrupted", nil)
-		}
-		return err
+		return unlessEnded(ctx, err)
 	}
 	following.begin(h)
 	_, err = h.Wait(context.WithoutCancel(ctx)) // an abort is in the log, too
@@ -124,6 +127,32 @@ func (r *runner) work(ctx context.Context) error {
 	}
 	return errors.Join(err, r.keepKubeconfig(ctx))
 }
+
+// unlessEnded returns the error of what a run does before its log begins; run.interrupted if it was stopped meanwhile.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return event.NewFault(event.ClassInterrupted, "run.interrupted", nil)
+	}
+	return err
+}
+
+// fetch fetches the bundles that are in no claim. It is the step "fetch" in the status.
+func (r *runner) fetch(ctx context.Context, bundles []pod.Source) error {
+	for _, b := range bundles {
+		if b.Claim != "" {
+			continue
+		}
+		r.board.set(func(st *v1.OperationStatus) { st.Phase, st.Step = v1.PhaseRunning, fetchStep })
+		if err := r.o.Fetch(ctx, b); err != nil {
+			return err
+		}
+	}
+	r.board.set(func(st *v1.OperationStatus) { st.Step = "" })
+	return nil
+}
+
+// fetchStep is the step of a status while bundles are fetched.
+const fetchStep = "fetch"
 
 // stopped returns the fault of an Operation that is not to begin. Its class ends the Job: another try would not begin
 // either.
