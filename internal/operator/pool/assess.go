@@ -27,7 +27,6 @@ const keepLastProbe = 6 * time.Hour
 type claim struct {
 	cluster, uid string
 	roles        []v1.Role
-	leaving      bool
 }
 
 // claim returns the cluster that has a machine; nil if it is free.
@@ -44,7 +43,7 @@ func (r *Machines) claim(ctx context.Context, m *v1.Machine) (*claim, error) {
 			if x.Name != m.Name {
 				continue
 			}
-			out := &claim{cluster: clusterOf(b), roles: slices.Clone(x.Roles), leaving: x.Leaving}
+			out := &claim{cluster: clusterOf(b), roles: slices.Clone(x.Roles)}
 			if b.Spec.ClusterRef != nil {
 				out.uid = b.Spec.ClusterRef.UID
 			}
@@ -175,7 +174,8 @@ func (r *Machines) clean(m *v1.Machine, p *probe, c *claim, renewed bool) metav1
 	}
 	yes := old != nil && old.Status == metav1.ConditionTrue
 	switch {
-	case c != nil && c.leaving && (yes || is(v1.ReasonQuarantined)):
+	case c != nil && m.Status.ClusterRef != nil && m.Status.ClusterRef.Name == c.cluster &&
+		(yes || is(v1.ReasonQuarantined)): // it was released, and the Binder has not seen that yet
 		return *old
 	case c != nil:
 		return conditions.Failing(r.printer, v1.ConditionClean,

@@ -27,6 +27,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
+// mostUsage bounds the message about a machine in the status of a binding, in bytes.
+const mostUsage = 1000
+
 // Owner is the field manager of everything that this package applies.
 const Owner = "eggops-pool"
 
@@ -179,7 +182,8 @@ func (b *Binder) bind(ctx context.Context, c *v1.Cluster, v view) error {
 	}
 	bound := adopted(spec, v.machines)
 	bound = slices.DeleteFunc(bound, func(m v1.BoundMachine) bool {
-		return m.Leaving && released(v.machines[m.Name], c.Name)
+		is := v.machines[m.Name]
+		return is != nil && released(is, c.Name) || is == nil && m.Leaving
 	})
 	bound = append(bound, restored(c, bound, v.machines)...)
 	infra, err := b.infrastructure(ctx, c)
@@ -194,7 +198,36 @@ func (b *Binder) bind(ctx context.Context, c *v1.Cluster, v view) error {
 	if err := b.write(ctx, c, v, old, got.Machines); err != nil {
 		return err
 	}
+	if err := b.repeat(ctx, c, v, old, got.Machines); err != nil {
+		return err
+	}
 	return b.report(ctx, c, got)
+}
+
+// repeat writes the status of a binding, which has for readers of the original's fields what the Machines say.
+func (b *Binder) repeat(ctx context.Context, c *v1.Cluster, v view, old *v1.MachineBinding, machines []v1.BoundMachine,
+) error {
+	var s v1.MachineBindingStatus
+	for _, x := range machines {
+		m := v.machines[x.Name]
+		if m == nil || m.Status.ClusterRef == nil || m.Status.ClusterRef.Name != c.Name {
+			continue
+		}
+		if s.Conditions == nil {
+			s.Conditions = map[string]v1.MachineCondition{}
+		}
+		is := v1.MachineCondition{Message: event.Clip(m.Status.ErrorMessage, mostUsage)}
+		if c.Status.HasCluster && !x.Leaving {
+			for _, role := range x.Roles {
+				is.UsagesStatus |= role.Bit()
+			}
+		}
+		s.Conditions[x.UID] = is
+	}
+	if old == nil || equality.Semantic.DeepEqual(old.Status, s) {
+		return nil // a new one is reconciled once more
+	}
+	return conditions.Apply(ctx, b.Client, "MachineBinding", client.ObjectKeyFromObject(old), "", Owner+"-status", &s)
 }
 
 // adopted returns the machines of a binding. One whose object was deleted and made again with the same address is still

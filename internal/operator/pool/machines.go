@@ -174,6 +174,9 @@ func (r *Machines) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 			return reconcile.Result{}, err
 		}
 	}
+	if p.generation != m.Generation { // it was probed as it was before
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
 	claim, err := r.claim(ctx, &m)
 	if err != nil {
 		return reconcile.Result{}, err

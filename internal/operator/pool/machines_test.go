@@ -221,6 +221,31 @@ func TestMachineIsNotReached(t *testing.T) {
 	}
 }
 
+// What a probe found at an address says nothing about another one that the machine got meanwhile.
+func TestMachineChangesDuringAProbe(t *testing.T) {
+	var l *lab
+	l = newLab(t, func(to Target) (*Found, error) {
+		var m v1.Machine
+		condition(t, l, &m, "m1", "")
+		m.Spec.IP, m.Generation = "192.0.2.9", 2
+		if err := l.Update(t.Context(), &m); err != nil {
+			return nil, err
+		}
+		return good(to)
+	}, unprobed("m1", "192.0.2.1"), login("key", corev1.SecretTypeSSHAuth))
+	l.prober.answers = append(l.prober.answers, good)
+	reconciled(t, l.r, "m1")
+	var m v1.Machine
+	if x := condition(t, l, &m, "m1", v1.ConditionReachable); x.Type != "" || m.Generation != 2 {
+		t.Errorf("%+v, generation %d", x, m.Generation)
+	}
+	reconciled(t, l.r, "m1")
+	if x := condition(t, l, &m, "m1", v1.ConditionReachable); x.Status != metav1.ConditionTrue ||
+		l.prober.got[1].IP.String() != "192.0.2.9" {
+		t.Errorf("%+v, %+v", x, l.prober.got)
+	}
+}
+
 // A key that has changed is not tried again until the Machine changes, or somebody asks for it.
 func TestChangedKeyIsNotRetried(t *testing.T) {
 	l := newLab(t, failed(event.ClassAuth, "ssh.hostkey-changed"), unprobed("m1", "192.0.2.1"),
@@ -382,8 +407,12 @@ func TestMachineChangesHands(t *testing.T) {
 		t.Fatal(err)
 	}
 	at(v1.ConditionClean, v1.ReasonSucceeded)
-	b.Spec.Machines[0].Leaving = false
-	if err := l.Update(t.Context(), b); err != nil {
+	if err := l.Delete(t.Context(), b); err != nil { // as the Binder does
+		t.Fatal(err)
+	}
+	at(v1.ConditionClean, v1.ReasonSucceeded)
+	b.Spec.Machines[0].Leaving, b.ResourceVersion = false, ""
+	if err := l.Create(t.Context(), b); err != nil { // bound again
 		t.Fatal(err)
 	}
 	at(v1.ConditionClean, v1.ReasonBound)

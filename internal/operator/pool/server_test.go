@@ -171,6 +171,14 @@ func TestPoolOnAServer(t *testing.T) {
 	l.until(t, "demo", "m0:mwe m1:w m2:w")
 	l.machine(t, "m3", true, v1.ReasonSucceeded, "")
 
+	apiservertest.Until(t, func() error { // for readers of the original's fields
+		b := bound(t, l, "demo")
+		if len(b.Status.Conditions) != 3 {
+			return fmt.Errorf("%+v", b.Status)
+		}
+		return nil
+	})
+
 	// m1 dies, is released and replaced; it comes back, and is cleaned.
 	l.network.set(func() { l.network.down["m1"], l.network.cluster["m1"] = true, "demo" })
 	dead := worker(1)

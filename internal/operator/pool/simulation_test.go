@@ -294,7 +294,7 @@ func (s *simulation) check() {
 // Clusters come, change and go while machines die and processes are killed: no machine is in two clusters, none goes to
 // another cluster with what a former one has left, and each cluster has all of its machines or says why not.
 func TestSimulation(t *testing.T) {
-	seeds, clusters, machines, steps := 3, 4, 20, 30
+	seeds, clusters, machines, steps := 2, 4, 20, 25
 	if !testing.Short() {
 		seeds, clusters, machines, steps = 2, 50, 500, 60
 	}
