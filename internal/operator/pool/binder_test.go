@@ -272,6 +272,33 @@ func TestBinderDeletes(t *testing.T) {
 	}
 }
 
+// Control planes that cannot leave are named, with the reason.
+func TestBinderHoldsTheQuorum(t *testing.T) {
+	a := requires("a", 3, 0)
+	c := cluster(t, free("m1", "192.0.2.1", ""), free("m2", "192.0.2.2", ""), free("m3", "192.0.2.3", ""), a)
+	b := &Binder{Client: c, Live: c, Events: record.NewFakeRecorder(100)}
+	reconciled(t, b, "a")
+	for _, name := range []string{"m1", "m2"} {
+		var m v1.Machine
+		condition(t, c, &m, name, "")
+		meta.SetStatusCondition(&m.Status.Conditions, metav1.Condition{Type: v1.ConditionReachable,
+			Status: metav1.ConditionFalse, Reason: "SshTimeout"})
+		if err := c.Status().Update(t.Context(), &m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	condition(t, c, a, "a", "")
+	a.Spec.MasterRequire.Number = 1
+	if err := c.Update(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	reconciled(t, b, "a")
+	if x := condition(t, c, a, "a", v1.ConditionMachinesBound); x.Reason != "PoolQuorum" ||
+		!strings.Contains(x.Message, "m1, m2") || spelled(bound(t, c, "a").Spec.Machines) != "m1:mwe m2:mwe m3:mwe" {
+		t.Errorf("%+v", x)
+	}
+}
+
 // lagging is a client whose lists of bindings are those of the beginning, as a cache that has not seen the last writes.
 type lagging struct{ client.Client }
 

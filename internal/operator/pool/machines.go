@@ -274,11 +274,10 @@ func (r *Machines) blocked(ctx context.Context, m *v1.Machine, own config.Addres
 		if o.UID == m.UID || portOf(o.Spec.Port) != portOf(m.Spec.Port) || !before(o, m) {
 			continue
 		}
-		name := o.Name
 		if o.Namespace != m.Namespace { // of which this user may know nothing
-			name = ""
+			return event.NewFault(event.ClassUsage, "pool.same-ip-elsewhere", nil, "addr", m.Spec.IP), nil
 		}
-		return event.NewFault(event.ClassUsage, "pool.same-ip", nil, "addr", m.Spec.IP, "machine", name), nil
+		return event.NewFault(event.ClassUsage, "pool.same-ip", nil, "addr", m.Spec.IP, "machine", o.Name), nil
 	}
 	return nil, nil
 }

@@ -174,6 +174,8 @@ func TestMachineIsNotReached(t *testing.T) {
 			reason: v1.ReasonAddressRefused},
 		"address of another": {change: func(m *v1.Machine) { m.Spec.IP = "192.0.2.7" }, reason: v1.ReasonDuplicateIP,
 			says: "old", after: time.Minute},
+		"address of another namespace": {change: func(m *v1.Machine) { m.Spec.IP = "192.0.2.8" },
+			reason: v1.ReasonDuplicateIP, says: "another namespace", after: time.Minute},
 		"password, first key": {change: func(m *v1.Machine) {
 			m.Spec.HostKeys, m.Spec.HostKeyPolicy = nil, v1.HostKeysOnFirst
 		}, secret: login("key", corev1.SecretTypeBasicAuth), reason: "PoolPasswordFirstUse", after: time.Minute},
@@ -189,9 +191,12 @@ func TestMachineIsNotReached(t *testing.T) {
 		if c.answer == nil {
 			c.answer = good
 		}
+		away := unprobed("away", "192.0.2.8")
+		away.Namespace, away.UID = "elsewhere", "u-away"
+		away.CreationTimestamp = metav1.NewTime(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
 		old := unprobed("old", "192.0.2.7")
 		old.CreationTimestamp = metav1.NewTime(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
-		l := newLab(t, c.answer, m, old, c.secret, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+		l := newLab(t, c.answer, m, old, away, c.secret, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"},
 			Spec: corev1.NodeSpec{PodCIDR: "10.244.3.0/24"}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
 				{Type: corev1.NodeHostName, Address: "n"}, {Type: corev1.NodeInternalIP, Address: "198.51.100.1"}}}},
 			&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"},

@@ -3,6 +3,7 @@ package pool
 import (
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,6 +63,13 @@ func TestSSH(t *testing.T) {
 	}
 	own := &SSH{Dialer: dial.New(dial.Options{Own: config.SpecialAddresses}), Dir: dir}
 	if _, err = own.Probe(t.Context(), target); code(err) != "ssh.own-address" {
+		t.Error(err)
+	}
+	full := &SSH{Dialer: s.Dialer, Dir: filepath.Join(dir, "missing")}
+	if _, err = full.Probe(t.Context(), target); code(err) != "pool.scratch" {
+		t.Error(err)
+	}
+	if err = full.Purge(t.Context(), target); code(err) != "pool.scratch" {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
