@@ -31,6 +31,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config"
 	operations "github.com/eggo-k8s/eggo/internal/operation"
 	"github.com/eggo-k8s/eggo/internal/operator/bundles"
+	"github.com/eggo-k8s/eggo/internal/operator/cluster"
+	"github.com/eggo-k8s/eggo/internal/operator/guard"
 	"github.com/eggo-k8s/eggo/internal/operator/operation"
 	"github.com/eggo-k8s/eggo/internal/operator/pod"
 	"github.com/eggo-k8s/eggo/internal/operator/pool"
@@ -110,7 +112,11 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := o.controllers(m, refused); err != nil {
+	to, err := o.outside(m, refused)
+	if err != nil {
+		return err
+	}
+	if err := o.controllers(m, to); err != nil {
 		return err
 	}
 	return m.Start(ctx)
@@ -171,21 +177,36 @@ func (o Options) refused() (out config.Addresses, err error) {
 	return out, nil
 }
 
-// controllers adds all controllers to a manager.
-func (o Options) controllers(m ctrl.Manager, refused config.Addresses) error {
-	c, events := m.GetClient(), m.GetEventRecorderFor("eggops")
+// outside is what the controllers reach beyond the objects of the meta cluster.
+type outside struct {
+	addresses *pool.Addresses
+	prober    pool.Prober
+	launcher  operation.Launcher
+	health    cluster.Health
+}
+
+// outside returns what the controllers reach in a real meta cluster. Machines have no address of refused.
+func (o Options) outside(m ctrl.Manager, refused config.Addresses) (outside, error) {
 	own := &pool.Addresses{Live: m.GetAPIReader(), More: refused}
 	host, err := os.Hostname()
 	if err != nil {
-		return event.NewFault(event.ClassFailed, "operator.manager", err)
+		return outside{}, event.NewFault(event.ClassFailed, "operator.manager", err)
 	}
 	prober := &pool.SSH{Dialer: o.Dialer(own.Known), Dir: o.Scratch,
 		Who: journal.Holder{Program: "eggops", User: o.Namespace, Host: host, PID: os.Getpid()}}
+	return outside{own, prober, &operation.Jobs{Client: m.GetClient()}, cluster.API{}}, nil
+}
+
+// controllers adds all controllers to a manager.
+func (o Options) controllers(m ctrl.Manager, to outside) error {
+	c, live, events := m.GetClient(), m.GetAPIReader(), m.GetEventRecorderFor("eggops")
 	return errors.Join(
-		(&pool.Machines{Client: c, Live: m.GetAPIReader(), Prober: prober, Addresses: own, Events: events}).SetUp(m),
-		(&bundles.Infrastructures{Client: c, Live: m.GetAPIReader(), Events: events, Image: o.Image}).SetUp(m),
-		(&pool.Binder{Client: c, Live: m.GetAPIReader(), Events: events}).SetUp(m),
-		(&operation.Controller{Client: c, Launcher: &operation.Jobs{Client: c}, Events: events, Now: time.Now,
+		(&pool.Machines{Client: c, Live: live, Prober: to.prober, Addresses: to.addresses, Events: events}).SetUp(m),
+		(&bundles.Infrastructures{Client: c, Live: live, Events: events, Image: o.Image}).SetUp(m),
+		(&pool.Binder{Client: c, Live: live, Events: events}).SetUp(m),
+		m.Add(&guard.Guard{Client: c, Live: live}),
+		(&cluster.Controller{Client: c, Events: events, Health: to.health}).SetUp(m),
+		(&operation.Controller{Client: c, Launcher: to.launcher, Events: events, Now: time.Now,
 			Sentence: o.Sentence, Image: o.Image, MaxRuns: o.MaxRuns, History: o.History}).SetUp(m),
 	)
 }

@@ -229,6 +229,8 @@ var more = map[string][]string{
 	"internal/operator/runner": {"internal/operation/ask", "internal/run/exitcode",
 		"internal/run/state"}, // the status of an Operation has sentences
 	"internal/operation/desired":      {"internal/operation/request"},
+	"internal/operator/cluster":       {"internal/operation/desired", "internal/phases/pki"},
+	"internal/operator/state":         {"internal/phases/pki"},
 	"internal/operation/host/backend": {"internal/operation/request"},
 	"internal/bundle/build":           {"assets"}, // the default spec's keyring
 	"internal/ui/lines":               {"internal/operation/request"},
