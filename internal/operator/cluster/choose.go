@@ -23,8 +23,8 @@ import (
 // decision says which step a cluster needs next.
 type decision struct {
 	begin *attempt        // an Operation to make, or to complete
-	drop  []*v1.Operation // that have not begun, and are out of date
-	stop  []*v1.Operation // that run, and should end early
+	drop  []*v1.Operation // that were stopped before they began
+	stop  []*v1.Operation // that should end early, or not begin
 
 	// stalled is why nothing is tried any more until something changes; nil if something is. failure is in its place
 	// what a run has written about its end.
@@ -61,9 +61,9 @@ func (w *world) next(ctx context.Context) (decision, error) {
 	if err != nil {
 		return out, err
 	}
-	for _, o := range running { // those that were made here and have not begun
-		if out.begin == nil || o.Name != out.begin.name(w.cluster) {
-			out.drop = append(out.drop, o)
+	for _, o := range running { // those that were made here and are not known to have begun
+		if (out.begin == nil || o.Name != out.begin.name(w.cluster)) && o.Spec.Stop == "" {
+			out.stop = append(out.stop, o)
 		}
 	}
 	return out, nil
@@ -82,6 +82,16 @@ func (w *world) running() (out []*v1.Operation) {
 // begun reports whether an Operation has a run.
 func begun(o *v1.Operation) bool {
 	return o.Status.Phase != "" && o.Status.Phase != v1.PhaseQueued
+}
+
+// never reports whether an Operation was stopped before it began: the same can be made again.
+func never(o *v1.Operation) bool {
+	return o.Status.Phase == v1.PhaseStopped && o.Status.StartTime == nil
+}
+
+// changed reports whether an Operation may have changed machines and has ended.
+func changed(o *v1.Operation) bool {
+	return o.Spec.Verb.Changes() && o.Status.Phase.Ended() && !never(o)
 }
 
 // compare compares the cluster with what is wanted while nothing runs.
@@ -217,7 +227,7 @@ const wantedFile = "/run/eggo/deploy.yaml"
 
 // unfinished reports whether the last run that changes machines has failed or was stopped.
 func (w *world) unfinished() bool {
-	last := w.last(func(o *v1.Operation) bool { return o.Spec.Verb.Changes() && o.Status.Phase.Ended() })
+	last := w.last(changed)
 	return last != nil && last.Status.Phase != v1.PhaseSucceeded && w.has.config != nil
 }
 
@@ -284,6 +294,10 @@ func (w *world) try(out decision, next *attempt) decision {
 		}
 	}
 	if o := next.exists; o != nil && o.Status.Phase.Ended() {
+		if never(o) {
+			out.drop, out.waits = []*v1.Operation{o}, v1.ReasonProgressing
+			return out
+		}
 		if out.failure = o; o.Status.Phase == v1.PhaseSucceeded { // and the difference is still there
 			out.failure = nil
 			out.stalled = event.NewFault(event.ClassFailed, "operator.endless", nil, "operation", o.Name)

@@ -309,7 +309,8 @@ func TestNext_NotEndlessly(t *testing.T) {
 	}
 }
 
-// While an Operation runs, nothing else is made. One that has not begun and is out of date is dropped.
+// While an Operation runs, nothing else is made. One that is out of date is stopped,
+// and not deleted: it may have begun a moment ago.
 func TestNext_OneAtATime(t *testing.T) {
 	r := newRack(t)
 	r.ended(r.decide().begin, v1.PhaseRunning)
@@ -318,12 +319,16 @@ func TestNext_OneAtATime(t *testing.T) {
 		t.Errorf("%q", says(d))
 	}
 	r.ops[0].Status.Phase = v1.PhaseQueued
-	if d := r.decide(); d.begin == nil || len(d.drop) != 1 || d.drop[0].Name != r.ops[0].Name {
-		t.Errorf("%q, dropped %v", says(d), d.drop)
+	if d := r.decide(); d.begin == nil || len(d.stop) != 1 || d.stop[0].Name != r.ops[0].Name || d.drop != nil {
+		t.Errorf("%q, stopped %v", says(d), d.stop)
 	}
 	r.cluster.Spec.EnableKubeletServing = false
 	if d := r.decide(); d.begin == nil || d.begin.exists == nil || d.drop != nil { // its Secret may be missing
 		t.Errorf("%q", says(d))
+	}
+	r.ops[0].Status.Phase = v1.PhaseStopped // before it began
+	if d := r.decide(); d.begin != nil || len(d.drop) != 1 || d.stalled != nil || d.failure != nil {
+		t.Errorf("%q, dropped %v", says(d), d.drop)
 	}
 	r.cluster.Spec.Paused, r.ops[0].Status.Phase = true, v1.PhaseRunning
 	if d := r.decide(); len(d.stop) != 1 || d.begin != nil {

@@ -175,7 +175,7 @@ func (c *Controller) perform(ctx context.Context, w *world, does decision) (reco
 	return reconcile.Result{RequeueAfter: after + rand.N(after/10)}, nil //nolint:gosec // not a secret
 }
 
-// drop deletes Operations that have not begun. One that has begun meanwhile is another version, and a conflict.
+// drop deletes Operations that were stopped before they began.
 func (c *Controller) drop(ctx context.Context, list []*v1.Operation) error {
 	for _, o := range list {
 		version := o.ResourceVersion

@@ -146,7 +146,7 @@ func (c *Controller) certificates(ctx context.Context, w *world) error {
 
 // ended returns the name of the last run that may have changed machines and has ended; "" if there is none.
 func (w *world) ended() string {
-	last := w.last(func(o *v1.Operation) bool { return o.Spec.Verb.Changes() && o.Status.Phase.Ended() })
+	last := w.last(changed)
 	if last == nil {
 		return ""
 	}

@@ -135,8 +135,8 @@ func (w *world) cleaning(ctx context.Context) (cleaning, error) {
 	}
 	if w.has.text == nil {
 		for _, o := range w.running() { // a cleanup may have ended by now
-			if out.waits = v1.ReasonDeleting; o.Spec.Verb != v1.VerbCleanup {
-				out.drop = append(out.drop, o)
+			if out.waits = v1.ReasonDeleting; o.Spec.Verb != v1.VerbCleanup && o.Spec.Stop == "" {
+				out.stop = append(out.stop, o)
 			}
 		}
 		if out.waits != "" {
@@ -190,7 +190,7 @@ func (w *world) cleaning(ctx context.Context) (cleaning, error) {
 // untouched reports whether machines of a cluster without state have nothing of it: the last run was a cleanup, or none
 // has changed a machine. If the state was lost, it is not known what the machines have.
 func (w *world) untouched() bool {
-	last := w.last(func(o *v1.Operation) bool { return o.Spec.Verb.Changes() && begun(o) })
+	last := w.last(func(o *v1.Operation) bool { return o.Spec.Verb.Changes() && begun(o) && !never(o) })
 	if last == nil {
 		return !w.cluster.Status.HasCluster
 	}
@@ -236,12 +236,16 @@ func (w *world) tryCleanup(out decision, next *attempt) decision {
 		switch {
 		case o.Name == next.name(w.cluster):
 			next.exists = o
-		case !o.Status.Phase.Ended() && !begun(o):
-			out.drop = append(out.drop, o)
+		case !o.Status.Phase.Ended() && !begun(o) && o.Spec.Stop == "":
+			out.stop = append(out.stop, o)
 		}
 	}
 	out.waits = v1.ReasonDeleting
 	if o := next.exists; o != nil && o.Status.Phase.Ended() {
+		if never(o) {
+			out.drop = []*v1.Operation{o}
+			return out
+		}
 		if o.Status.Phase != v1.PhaseSucceeded {
 			out.failure = o
 		}

@@ -65,7 +65,8 @@ func TestCleaning(t *testing.T) {
 		"a run that broke off, without state": {0, func(r *rack) {
 			r.ended(r.decide().begin, v1.PhaseFailed)
 		}, "!m1 !w1 !w2"},
-		"installed": {0, func(r *rack) { r.install() }, "cleanup"},
+		"a run that never began": {0, func(r *rack) { r.ended(r.decide().begin, v1.PhaseStopped) }, "+m1 +w1 +w2"},
+		"installed":              {0, func(r *rack) { r.install() }, "cleanup"},
 		"a run is stopped first": {0, func(r *rack) {
 			first := r.decide().begin
 			r.install()

@@ -119,7 +119,7 @@ func (r *report) validity(w *world, does decision) {
 			r.set(v1.ConditionBundlesReady, c.Status, c.Reason, c.Message)
 		}
 	}
-	last := w.last(func(o *v1.Operation) bool { return o.Spec.Verb.Changes() && o.Status.Phase.Ended() })
+	last := w.last(changed)
 	if last == nil {
 		return
 	}
