@@ -177,7 +177,7 @@ func (o Options) refused() (out config.Addresses, err error) {
 	return out, nil
 }
 
-// outside is what the controllers reach beyond the objects of the meta cluster.
+// outside are the parts that reach beyond the objects of the meta cluster. Tests replace them.
 type outside struct {
 	addresses *pool.Addresses
 	prober    pool.Prober
@@ -185,7 +185,7 @@ type outside struct {
 	health    cluster.Health
 }
 
-// outside returns what the controllers reach in a real meta cluster. Machines have no address of refused.
+// outside returns the parts of a real meta cluster. Machines have no address of refused.
 func (o Options) outside(m ctrl.Manager, refused config.Addresses) (outside, error) {
 	own := &pool.Addresses{Live: m.GetAPIReader(), More: refused}
 	host, err := os.Hostname()
