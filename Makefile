@@ -22,7 +22,7 @@ N    ?= 3
 NODE ?= n1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test test-race test-long test-codes fuzz lint generate generate-check fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots page-check page-shots goreleaser-check release-snapshot release clean cis conformance
+.PHONY: help build install test test-race test-long test-codes test-operator fuzz lint generate generate-check fmt e2e e2e-full demo demo-down lab-up lab-down lab-ssh bench bench-deploy bench-packages shots page-check page-shots goreleaser-check release-snapshot release clean cis conformance
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ fmt: ## format all Go files, and sort the sentences
 
 e2e: build ## real clusters on real nodes on this machine (root; long the first time: the lab's upstream is built from source)
 	@.ci/e2e
+
+test-operator: ## the tests of the operator against a real API server, which the lab's upstream has
+	EGGO_E2E=1 go test -count=1 -vet=off -timeout 10m ./api/... ./internal/operator/...
 
 e2e-full: build ## e2e with every scenario, the lab and its upstream too (hours)
 	EGGO_E2E=1 EGGO_E2E_FULL=1 go test -count=1 -p 1 -v -timeout 6h ./test/... ./internal/bundle/deb
