@@ -27,7 +27,7 @@ const lockWait = 10 * time.Minute
 
 func newRunCmd(env *environment) *cobra.Command {
 	p := env.P
-	o := runner.Options{State: pod.StateDir, Logins: render.LoginsDir, Out: env.Stdout,
+	o := runner.Options{State: pod.StateDir, Runs: os.TempDir(), Logins: render.LoginsDir, Out: env.Stdout,
 		Fetch: (&bundles.Fetcher{PullDir: pod.PullDir}).Fetch,
 		Deps: operation.Deps{Dialer: dial.New(dial.Options{}), Bundles: staging.New(pod.StageDir),
 			Version: cli.Version(version)}}

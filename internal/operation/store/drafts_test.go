@@ -11,7 +11,7 @@ import (
 
 // What was typed last is kept, in whatever order it is saved; a cluster's draft is its own.
 func TestDrafts(t *testing.T) {
-	d, now := Dir{filepath.Join(t.TempDir(), "state")}, time.Now()
+	d, now := Dir{Root: filepath.Join(t.TempDir(), "state")}, time.Now()
 	draft, other := d.Draft(), d.JoinDraft("one")
 	if draft.Load() != nil {
 		t.Error("a draft from nowhere")
@@ -32,7 +32,7 @@ func TestDrafts(t *testing.T) {
 
 // Lines that are there are not added again, and a last line without its end stays one.
 func TestLinesAreAddedOnce(t *testing.T) {
-	d, from := Dir{t.TempDir()}, filepath.Join(t.TempDir(), "known_hosts")
+	d, from := Dir{Root: t.TempDir()}, filepath.Join(t.TempDir(), "known_hosts")
 	to := filepath.Join(d.Root, "one", "known_hosts")
 	if err := d.Trust("one", "", from); err != nil {
 		t.Error(err)
@@ -51,7 +51,7 @@ func TestLinesAreAddedOnce(t *testing.T) {
 
 // Host keys go where the cluster's deploy.yaml says that they are.
 func TestTheFileThatDeployYAMLNamesIsAddedTo(t *testing.T) {
-	d, dir := Dir{t.TempDir()}, t.TempDir()
+	d, dir := Dir{Root: t.TempDir()}, t.TempDir()
 	from, named := filepath.Join(dir, "draft"), filepath.Join(dir, "mine", "known_hosts")
 	place(t, from, "a\n")
 	if err := d.Trust("one", named, from); err != nil || textOf(t, named) != "a\n" {

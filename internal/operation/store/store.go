@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -21,7 +22,11 @@ import (
 const ConfigName = "deploy.yaml"
 
 // Dir is a state directory.
-type Dir struct{ Root string }
+type Dir struct {
+	Root string
+	// Temp is a directory for copies, which hold the keys of CAs; "": that of the system.
+	Temp string
+}
 
 var _ operation.Store = Dir{}
 
@@ -94,7 +99,7 @@ func (d Dir) Copy(_ context.Context, cluster string) (operation.Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, remove, err := scratch.Dir(os.TempDir(), copyPrefix, time.Now())
+	dir, remove, err := scratch.Dir(cmp.Or(d.Temp, os.TempDir()), copyPrefix, time.Now())
 	if err != nil {
 		return nil, event.NewFault(event.ClassFailed, "state.write", err)
 	}

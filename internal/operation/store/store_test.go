@@ -38,7 +38,7 @@ func textOf(t *testing.T, path string) string {
 
 // Whoever reads makes nothing, and finds what a run has saved.
 func TestFilesOfACluster(t *testing.T) {
-	d := Dir{filepath.Join(t.TempDir(), "state")}
+	d := Dir{Root: filepath.Join(t.TempDir(), "state")}
 	if all, err := d.Clusters(t.Context()); len(all) > 0 || err != nil {
 		t.Error(all, err)
 	}
@@ -84,7 +84,7 @@ func TestFilesOfACluster(t *testing.T) {
 
 // What is done to a copy is not done to the cluster, and is gone with the copy.
 func TestACopyIsThrownAway(t *testing.T) {
-	d := Dir{t.TempDir()}
+	d := Dir{Root: t.TempDir()}
 	own := filepath.Join(d.Root, "one")
 	for _, name := range []string{"deploy.yaml", "known_hosts", "admin.conf", "pki/etcd/ca.crt", "runs/log",
 		"etcd/snap", "upgrade.json"} {
@@ -131,7 +131,7 @@ func TestACopyIsThrownAway(t *testing.T) {
 
 // In use is what the last run used and what deploy.yaml names; a cluster that was cleaned up uses nothing.
 func TestStagesInUse(t *testing.T) {
-	d, file := Dir{t.TempDir()}, filepath.Join(t.TempDir(), "eggo-amd64.tar.gz")
+	d, file := Dir{Root: t.TempDir()}, filepath.Join(t.TempDir(), "eggo-amd64.tar.gz")
 	if err := phasestest.WriteBundle(file); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestStagesInUse(t *testing.T) {
 
 // What is no file is not read: a pipe would be waited at.
 func TestADeployYamlThatIsNoFile(t *testing.T) {
-	d := Dir{t.TempDir()}
+	d := Dir{Root: t.TempDir()}
 	if err := os.MkdirAll(filepath.Join(d.Root, "one", ConfigName), 0o700); err != nil {
 		t.Fatal(err)
 	}

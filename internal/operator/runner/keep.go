@@ -92,7 +92,8 @@ func compress(text []byte, most int) (data []byte, leftOut int, err error) {
 	if data, err = zip(lines); err != nil || len(data) <= most {
 		return data, 0, err
 	}
-	low, high := 0, len(lines)/2 // at each end: low fits, high does not
+	// As many lines at each end as fit: low do, high are more than can be expected to.
+	low, high := 0, min(len(lines)/2, len(lines)*most/len(data)*2/3+2)
 	data, err = zip(nil)
 	for high-low > 1 && err == nil {
 		n := (low + high) / 2

@@ -39,6 +39,8 @@ type Options struct {
 	Pod       string
 	// State is the directory of the cluster's files while the run lives; absolute, in memory.
 	State string
+	// Runs is a directory for logs, on a disk; "": they are in State.
+	Runs string
 	// Logins is the directory below which the files are that deploy.yaml names as sources of secrets; absolute.
 	Logins string
 	// Snapshots and Backups are where claims for them are mounted; "": there is none.
@@ -83,7 +85,7 @@ func Run(ctx context.Context, o Options) error {
 	r.publisher = publish(ctx, o.Client, key, r.board)
 	r.store = state.New(state.Options{
 		Client: o.Client, Namespace: o.Namespace, Root: o.State, Snapshots: o.Snapshots, Backups: o.Backups,
-		Wait: o.Wait, Waits: r.board.waits,
+		Runs: o.Runs, Wait: o.Wait, Waits: r.board.waits,
 	})
 	err := r.work(ctx)
 	r.board.end(err)

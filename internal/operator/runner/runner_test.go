@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1 "github.com/eggo-k8s/eggo/api/v1"
+	"github.com/eggo-k8s/eggo/internal/bundle"
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/exitcode"
@@ -200,7 +203,9 @@ func TestRun(t *testing.T) {
 	if err := w.Lab.Use(all); err != nil {
 		t.Fatal(err)
 	}
-	w.asks(t, "join", v1.OperationSpec{Verb: v1.VerbDeploy}, nil, all)
+	join := request.Join{Nodes: []config.Node{{Name: "w2", IP: netip.MustParseAddr("192.0.2.22"), Port: 22,
+		Arch: "amd64", Roles: []bundle.Role{bundle.Worker}}}}
+	w.asks(t, "join", v1.OperationSpec{Verb: v1.VerbJoin}, join, nil)
 	w.succeeds(t, "join")
 	if _, err := os.Stat(w.Lab.Nodes["w2"].Path("/etc/kubernetes")); err != nil {
 		t.Error("w2 has not joined:", err)

@@ -7,6 +7,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -38,6 +39,9 @@ type Options struct {
 	// Snapshots and Backups are directories that outlive the process: snapshots of etcd and backups are kept in a
 	// directory of the cluster's name below them. "": there is none. They may be the same.
 	Snapshots, Backups string
+	// Runs is a directory for the logs of runs, which grow with the cluster and hold no secret: a disk. "": they are
+	// below Root.
+	Runs string
 	// Wait is how long Lock waits for a lock that another process holds; 0: it does not wait.
 	Wait time.Duration
 	// Waits is called once by each Lock that begins to wait, with the holder; nil: nothing.
@@ -62,7 +66,8 @@ func New(o Options) *Store {
 	if o.Clock == nil {
 		o.Clock = machine{}
 	}
-	return &Store{Dir: store.Dir{Root: o.Root}, o: o, timing: usual(), clusters: map[string]*cluster{}}
+	dir := store.Dir{Root: o.Root, Temp: filepath.Join(o.Root, copies)}
+	return &Store{Dir: dir, o: o, timing: usual(), clusters: map[string]*cluster{}}
 }
 
 // Read implements operation.Store.
@@ -85,17 +90,29 @@ func (s *Store) Open(ctx context.Context, name string) (operation.Files, error) 
 	return c.files(f), err
 }
 
+// copies is the directory of copies below the root: in memory, as the files themselves. No cluster has that name.
+const copies = ".copies"
+
 // Copy implements operation.Store. The copy is never written to the Secrets.
 func (s *Store) Copy(ctx context.Context, name string) (operation.Files, error) {
 	if _, err := s.filled(ctx, name); err != nil {
 		return nil, err
+	}
+	if err := os.MkdirAll(s.Temp, 0o700); err != nil {
+		return nil, event.NewFault(event.ClassFailed, "state.write", err)
 	}
 	return s.Dir.Copy(ctx, name)
 }
 
 // filled returns a cluster whose directory has what the Secrets have.
 func (s *Store) filled(ctx context.Context, name string) (*cluster, error) {
-	if _, err := s.Dir.Open(ctx, name); err != nil { // which refuses names that are not a directory's
+	if _, err := s.Dir.Read(ctx, name); err != nil { // which refuses names that are not a directory's
+		return nil, err
+	}
+	if err := s.link(name, "runs", s.o.Runs); err != nil {
+		return nil, err
+	}
+	if _, err := s.Dir.Open(ctx, name); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -113,7 +130,7 @@ func (s *Store) filled(ctx context.Context, name string) (*cluster, error) {
 	if err := c.fill(ctx, ""); err != nil {
 		return nil, err
 	}
-	return c, c.link()
+	return c, errors.Join(s.link(name, "snapshots", s.o.Snapshots), s.link(name, "backups", s.o.Backups))
 }
 
 // cluster is one cluster of a Store.
@@ -135,22 +152,20 @@ func (c *cluster) files(local operation.Files) operation.Files {
 	return &files{Files: local, of: c}
 }
 
-// link has snapshots and backups written where they outlive the process.
-func (c *cluster) link() error {
-	for name, at := range map[string]string{"snapshots": c.store.o.Snapshots, "backups": c.store.o.Backups} {
-		if at == "" {
-			continue
+// link has a directory of a cluster's files be elsewhere: below at; "": it is not.
+func (s *Store) link(cluster, name, at string) error {
+	if at == "" {
+		return nil
+	}
+	dir, to := filepath.Join(s.Root, cluster), filepath.Join(at, cluster, name)
+	err := errors.Join(os.MkdirAll(dir, 0o700), os.MkdirAll(to, 0o700))
+	if err == nil {
+		if err = os.Symlink(to, filepath.Join(dir, name)); os.IsExist(err) {
+			err = nil
 		}
-		to := filepath.Join(at, c.name, name)
-		err := os.MkdirAll(to, 0o700)
-		if err == nil {
-			if err = os.Symlink(to, filepath.Join(c.dir, name)); os.IsExist(err) {
-				err = nil
-			}
-		}
-		if err != nil {
-			return event.NewFault(event.ClassFailed, "state.write", err)
-		}
+	}
+	if err != nil {
+		return event.NewFault(event.ClassFailed, "state.write", err)
 	}
 	return nil
 }

@@ -96,9 +96,9 @@ func needless(name string) bool {
 func TestStore(t *testing.T) {
 	m := operatortest.NewMachines(t, phasestest.Shape{Masters: 1, Workers: 1})
 	counts := &counted{}
-	c, claim := counts.client(), t.TempDir()
+	c, claim, disk := counts.client(), t.TempDir(), t.TempDir()
 	deps := func() operation.Deps {
-		return m.Deps(New(Options{Client: c, Namespace: "ns", Root: m.Root(), Snapshots: claim}))
+		return m.Deps(New(Options{Client: c, Namespace: "ns", Root: m.Root(), Snapshots: claim, Runs: disk}))
 	}
 	away := func() {
 		if err := os.RemoveAll(m.Lab.StateDir()); err != nil {
@@ -151,6 +151,10 @@ func TestStore(t *testing.T) {
 	does(t, request.Cleanup{Common: request.OfCluster("sim")}, deps())
 	if found, err := filepath.Glob(filepath.Join(claim, "sim", "snapshots", "*.db")); err != nil || len(found) == 0 {
 		t.Error("snapshots on the claim:", found, err)
+	}
+	logs, err := filepath.Glob(filepath.Join(disk, "sim", "runs", "*", "events.jsonl"))
+	if err != nil || len(logs) != 4 {
+		t.Error("logs on the disk:", logs, err)
 	}
 	left := map[string]int{}
 	for _, p := range v1.StateParts() {
@@ -404,6 +408,12 @@ func TestCopy(t *testing.T) {
 	}
 	if got := tree(t, other.Dir())["admin.conf"]; got != "conf" {
 		t.Error(got)
+	}
+	if !strings.HasPrefix(other.Dir(), s.Root+"/") {
+		t.Error("the copy is not in memory:", other.Dir())
+	}
+	if known, err := s.Known(t.Context()); err != nil || len(known) != 1 {
+		t.Error(known, err)
 	}
 	put(t, other, "admin.conf", "other")
 	if err := other.Persist(t.Context(), input.KeptAdminConf); err != nil {
