@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/operation/dial"
 	"github.com/eggo-k8s/eggo/internal/operation/staging"
 	"github.com/eggo-k8s/eggo/internal/operator/bundles"
 	"github.com/eggo-k8s/eggo/internal/operator/pod"
@@ -29,7 +29,7 @@ func newRunCmd(env *environment) *cobra.Command {
 	p := env.P
 	o := runner.Options{State: pod.StateDir, Runs: os.TempDir(), Logins: render.LoginsDir, Out: env.Stdout,
 		Fetch: (&bundles.Fetcher{PullDir: pod.PullDir}).Fetch,
-		Deps: operation.Deps{Dialer: dial.New(dial.Options{}), Bundles: staging.New(pod.StageDir),
+		Deps: operation.Deps{Dialer: dialer(config.SpecialAddresses), Bundles: staging.New(pod.StageDir),
 			Version: cli.Version(version)}}
 	cmd := &cobra.Command{Use: "run", Short: p.T("operator.cli.run.short"), Long: p.T("operator.cli.run.long"),
 		Args: cli.NoArguments, RunE: func(cmd *cobra.Command, _ []string) (err error) {
