@@ -25,6 +25,7 @@ func TestAPIServer(t *testing.T) {
 	s := apiservertest.Start(t)
 	c := s.Client(t)
 	t.Run("the original's samples apply unchanged", func(t *testing.T) { samples(t, c) })
+	t.Run("examples of the manual", func(t *testing.T) { applied(t, c) })
 	t.Run("rules of one object", func(t *testing.T) { rules(t, c) })
 	t.Run("rules of changes", func(t *testing.T) { changes(t, c) })
 	t.Run("ports of stored objects", func(t *testing.T) { ratcheting(t, s, c) })
