@@ -110,7 +110,7 @@ func listRuns(ctx context.Context, env *environment, o logOptions) error {
 		return err
 	}
 	if o.id != "" {
-		all = slices.DeleteFunc(all, func(c operation.ClusterRuns) bool { return c.Name != o.id })
+		all = slices.DeleteFunc(all, func(c request.ClusterRuns) bool { return c.Name != o.id })
 	}
 	if o.output == cli.JSON {
 		out := env.lines()

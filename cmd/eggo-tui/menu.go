@@ -54,7 +54,7 @@ func menu(ctx context.Context, env *environment, o menuOptions) error {
 		p.Built(bundles)
 		return p
 	}
-	deps.Add = func(c backend.Cluster) frame.Page { return addNodes(ctx, h, deps, c) }
+	deps.Add = func(c request.ClusterRuns) frame.Page { return addNodes(ctx, h, deps, c) }
 	err := ui.Run(ctx, pages.NewMenu(deps), opt, env.Stdin, env.Stdout)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -110,7 +110,7 @@ func newCluster(ctx context.Context, h *host.Host, deps *pages.Deps) *wizard.Pag
 
 // addNodes is the wizard's table over the cluster's own deploy.yaml, for machines that join it.
 func addNodes(
-	ctx context.Context, h *host.Host, deps *pages.Deps, c backend.Cluster,
+	ctx context.Context, h *host.Host, deps *pages.Deps, c request.ClusterRuns,
 ) frame.Page {
 	cluster, svc, err := h.Joining(c)
 	if err != nil {

@@ -72,7 +72,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		}
 		return out.String()
 	}
-	seen := func() backend.Cluster {
+	seen := func() request.ClusterRuns {
 		t.Helper()
 		h := (&environment{Getenv: func(string) string { return "" }, State: root}).host()
 		all, err := h.Clusters(t.Context())
@@ -88,7 +88,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 			t.Errorf("it just runs:\n%s", out)
 		}
 		if c := seen(); c.Said() != request.Running || c.Runs[0].Said() != request.Running ||
-			backend.MenuEntries([]backend.Cluster{c})[0].ID != "watch" {
+			backend.MenuEntries([]request.ClusterRuns{c})[0].ID != "watch" {
 			t.Errorf("it just runs: %+v", c)
 		}
 	}
@@ -124,7 +124,7 @@ func TestARunThatWaitsForADecision(t *testing.T) {
 		w[0].Node != "n1" || w[0].Title.Key != "step.etcd.start" || w[0].Fault.Code != fault.Code {
 		t.Errorf("%+v", k)
 	}
-	if first := backend.MenuEntries([]backend.Cluster{k})[0]; first.ID != "decide" || len(first.Of) != 1 ||
+	if first := backend.MenuEntries([]request.ClusterRuns{k})[0]; first.ID != "decide" || len(first.Of) != 1 ||
 		first.Of[0].Name != "rack" {
 		t.Errorf("%+v", first)
 	}

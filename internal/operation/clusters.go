@@ -37,21 +37,11 @@ func AddKubernetes(clusters []request.ClusterInfo, bundles Bundles) {
 	}
 }
 
-// ClusterRuns is a cluster with its runs.
-type ClusterRuns struct {
-	request.ClusterInfo
-	Nodes []config.Node // of its own deploy.yaml
-	Runs  []request.Run // newest first
-	// Tried is the deploy.yaml of the last run of a cluster that has none of its own: the file that the run was begun
-	// with, else its copy.
-	Tried string
-}
-
-// Overview gives all clusters with their runs.
-func Overview(ctx context.Context, st Store) ([]ClusterRuns, error) {
-	var out []ClusterRuns
+// Overview returns all clusters with their runs.
+func Overview(ctx context.Context, st Store) ([]request.ClusterRuns, error) {
+	var out []request.ClusterRuns
 	err := eachCluster(ctx, st, func(info request.ClusterInfo, conf *config.Cluster, files Files) {
-		c := ClusterRuns{ClusterInfo: info}
+		c := request.ClusterRuns{ClusterInfo: info}
 		if conf != nil {
 			c.Nodes = conf.Nodes
 		}
@@ -127,7 +117,7 @@ func describe(c *request.ClusterInfo, files Files) *config.Cluster {
 	if b, err := upgrade.ReadBegun(files.Dir()); err == nil && b.Under() {
 		c.Upgrade = &request.Upgrading{
 			From: b.From, To: b.Hops[0].Version, Target: b.Hops[len(b.Hops)-1].Version, Soak: b.Soak,
-			Committed: b.OnlyForward(), OneWay: b.OneWay,
+			Committed: b.OnlyForward(), OneWay: b.OneWay, Snapshot: b.Snapshot,
 		}
 	}
 	lastRun(c, files.Journal())

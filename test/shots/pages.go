@@ -97,7 +97,7 @@ func jumpNodes(n int) []config.Node {
 }
 
 // jumpClusters are those of a jump host on which much has happened.
-func jumpClusters() []backend.Cluster {
+func jumpClusters() []request.ClusterRuns {
 	run := func(cluster, verb, status string, ago, took time.Duration) request.Run {
 		at := jumpNow().Add(-ago)
 		return request.Run{Ref: request.Ref{Cluster: cluster, Run: at.Format("20060102T150405Z") + "-" + verb},
@@ -105,29 +105,31 @@ func jumpClusters() []backend.Cluster {
 	}
 	stopped := run("rack-7", "deploy", request.Failed, 20*time.Minute, 4*time.Minute)
 	stopped.Fault = event.NewFault(event.ClassFailed, "run.failed", nil, "count", "2")
-	return []backend.Cluster{
-		{Name: "rack-7", Status: request.Failed, Masters: 3, Workers: 5, Nodes: jumpNodes(8),
-			File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []request.Run{stopped}},
-		{Name: "edge-berlin", Status: request.Installed, Masters: 1, Workers: 2, Nodes: jumpNodes(3),
-			File: "/var/lib/eggo/edge-berlin/deploy.yaml", Runs: []request.Run{
-				run("edge-berlin", "join", request.Installed, 52*time.Hour, 95*time.Second),
-				run("edge-berlin", "deploy", request.Installed, 76*time.Hour, 6*time.Minute),
-			}},
-		{Name: "shanghai-2", Status: request.Installed, Masters: 3, Workers: 97, Nodes: jumpNodes(100),
-			File: "/var/lib/eggo/shanghai-2/deploy.yaml", Runs: []request.Run{
-				run("shanghai-2", "delete", request.Interrupted, 26*time.Hour, 12*time.Minute),
-				run("shanghai-2", "deploy", request.Installed, 12*24*time.Hour, 31*time.Minute),
-			}},
-		{Name: "trial", Status: request.Removed, Runs: []request.Run{run("trial", "cleanup", request.Removed,
-			51*24*time.Hour, 20*time.Second)}},
+	return []request.ClusterRuns{
+		of("rack-7", request.Failed, 3, 5, stopped),
+		of("edge-berlin", request.Installed, 1, 2,
+			run("edge-berlin", "join", request.Installed, 52*time.Hour, 95*time.Second),
+			run("edge-berlin", "deploy", request.Installed, 76*time.Hour, 6*time.Minute)),
+		of("shanghai-2", request.Installed, 3, 97,
+			run("shanghai-2", "delete", request.Interrupted, 26*time.Hour, 12*time.Minute),
+			run("shanghai-2", "deploy", request.Installed, 12*24*time.Hour, 31*time.Minute)),
+		{ClusterInfo: request.ClusterInfo{Name: "trial", Status: request.Removed},
+			Runs: []request.Run{run("trial", "cleanup", request.Removed, 51*24*time.Hour, 20*time.Second)}},
 	}
+}
+
+// of returns a cluster with its runs.
+func of(name, status string, masters, workers int, runs ...request.Run) request.ClusterRuns {
+	return request.ClusterRuns{ClusterInfo: request.ClusterInfo{Name: name, Status: status, Masters: masters,
+		Workers: workers, File: "/var/lib/eggo/" + name + "/deploy.yaml"},
+		Nodes: jumpNodes(masters + workers), Runs: runs}
 }
 
 // jumpDeps are the services of a jump host that there is not.
 func jumpDeps() *pages.Deps {
 	nothing := func() frame.Page { return nil }
 	return &pages.Deps{Version: "v1.2.0", Install: nothing, S: &uitest.Host{
-		OnClusters: func(context.Context) ([]backend.Cluster, error) { return jumpClusters(), nil },
+		OnClusters: func(context.Context) ([]request.ClusterRuns, error) { return jumpClusters(), nil },
 		OnOpen: func(context.Context, request.Ref, float64) (backend.Board, error) {
 			return backend.Board{Feed: &reel{}}, nil
 		},

@@ -16,7 +16,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/config/draft"
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 	"github.com/eggo-k8s/eggo/internal/run/event"
@@ -258,7 +258,7 @@ func TestTheWizardLooksAtMachinesThatJoin(t *testing.T) {
 // not join it.
 func TestAListThatCannotBeWrittenTrustsNobody(t *testing.T) {
 	d, dir := testServices(t), t.TempDir()
-	c := backend.Cluster{Name: "prod", File: filepath.Join(dir, "deploy.yaml")}
+	c := request.ClusterRuns{ClusterInfo: request.ClusterInfo{Name: "prod", File: filepath.Join(dir, "deploy.yaml")}}
 	err := errors.Join(os.Mkdir(filepath.Join(dir, "join.yaml"), 0o700), os.MkdirAll(d.h.Root, 0o700),
 		os.WriteFile(d.kept.KnownHosts(), []byte("192.0.2.1 ssh-ed25519 AAAA\n"), 0o600))
 	if err != nil {

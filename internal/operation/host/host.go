@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"github.com/eggo-k8s/eggo/internal/operation"
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
 	"github.com/eggo-k8s/eggo/internal/output/i18n"
 )
@@ -91,18 +91,6 @@ func (h *Host) learn(cluster string, a *asker) {
 }
 
 // Clusters returns those of the state directory with their runs.
-func (h *Host) Clusters(ctx context.Context) ([]backend.Cluster, error) {
-	all, err := operation.Overview(ctx, h.store())
-	if err != nil {
-		return nil, err
-	}
-	var out []backend.Cluster
-	for _, k := range all {
-		c := backend.Cluster{
-			Name: k.Name, Status: k.Status, Masters: k.Masters, Workers: k.Workers, Nodes: k.Nodes,
-			File: k.File, Tried: k.Tried, Runs: k.Runs, Upgrading: h.upgrading(k.Name),
-		}
-		out = append(out, c)
-	}
-	return out, nil
+func (h *Host) Clusters(ctx context.Context) ([]request.ClusterRuns, error) {
+	return operation.Overview(ctx, h.store())
 }

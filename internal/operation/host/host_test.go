@@ -113,7 +113,8 @@ func TestTheScreenTakesOverTheOptionsOfTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	log.Close()
-	on, is := h.request(backend.UpgradeOn(backend.Cluster{Name: "rack"})).(request.Upgrade)
+	rack := request.ClusterRuns{ClusterInfo: request.ClusterInfo{Name: "rack"}}
+	on, is := h.request(backend.UpgradeOn(rack)).(request.Upgrade)
 	if !is || on.Batch != "25%" || on.Probe != "true" || on.Soak != time.Hour || on.OnFailure != (request.OnFailure{}) {
 		t.Errorf("%+v", on)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Joining returns the draft of a cluster, from its own deploy.yaml, and the control host of machines that join it.
-func (h *Host) Joining(c backend.Cluster) (config.Draft, backend.DraftServices, error) {
+func (h *Host) Joining(c request.ClusterRuns) (config.Draft, backend.DraftServices, error) {
 	data, err := os.ReadFile(c.File)
 	if err != nil {
 		return config.Draft{}, nil, event.NewFault(event.ClassFailed, "state.read", err)
@@ -35,7 +35,7 @@ type joinDraft struct {
 	list    string // the file that the list is written to
 }
 
-func (d *Draft) joining(c backend.Cluster, cluster config.Draft) *joinDraft {
+func (d *Draft) joining(c request.ClusterRuns, cluster config.Draft) *joinDraft {
 	return &joinDraft{d, c.Name, cluster, filepath.Join(filepath.Dir(c.File), "join.yaml")}
 }
 

@@ -121,8 +121,9 @@ func (h *Host) Check(ctx context.Context, file string) (backend.Checked, error) 
 	out := backend.Checked{}
 	if c != nil {
 		problems = append(problems, config.Unsupported(c)...)
-		out.Cluster = backend.Cluster{Name: c.Name, Status: request.Unknown, Masters: len(c.With(bundle.ControlPlane)),
-			Workers: len(c.With(bundle.Worker)), Nodes: c.Nodes, File: path}
+		out.Cluster.ClusterInfo = request.ClusterInfo{Name: c.Name, Status: request.Unknown,
+			Masters: len(c.With(bundle.ControlPlane)), Workers: len(c.With(bundle.Worker)), File: path}
+		out.Cluster.Nodes = c.Nodes
 		if all, err := operation.Clusters(ctx, h.store()); err == nil {
 			for _, k := range all {
 				if k.Name == c.Name {

@@ -15,27 +15,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/operation/store"
-	"github.com/eggo-k8s/eggo/internal/phases/upgrade"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
 // What the front ends know of upgrades before one begins.
-
-// upgrading is the upgrade of a cluster that is under way. One that cannot be read is none: the run says it.
-func (h *Host) upgrading(cluster string) backend.Upgrading {
-	b, err := upgrade.ReadBegun(filepath.Join(h.Root, cluster))
-	if err != nil || !b.Under() {
-		return backend.Upgrading{}
-	}
-	out := backend.Upgrading{From: b.From, Committed: b.OnlyForward(), Snapshot: b.Snapshot}
-	if b.OneWay {
-		out.Snapshot = ""
-	}
-	for _, x := range b.Hops {
-		out.To = append(out.To, x.Version)
-	}
-	return out
-}
 
 // Upgrades finds bundles of newer versions for the nodes of a cluster, and those whose paths were given.
 func (h *Host) Upgrades(ctx context.Context, cluster string, paths []string) (backend.Upgrades, error) {

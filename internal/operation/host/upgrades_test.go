@@ -127,8 +127,8 @@ func TestUpgradeUnderWayIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := h.Clusters(t.Context())
-	want := backend.Upgrading{From: "v1.34.2", To: []string{"v1.35.4", "v1.36.0"}, Committed: true, Snapshot: "/s.db"}
-	if err != nil || len(list) != 1 || !reflect.DeepEqual(list[0].Upgrading, want) {
+	want := &request.Upgrading{From: "v1.34.2", To: "v1.35.4", Target: "v1.36.0", Committed: true, Snapshot: "/s.db"}
+	if err != nil || len(list) != 1 || !reflect.DeepEqual(list[0].Upgrade, want) {
 		t.Errorf("%+v %v", list, err)
 	}
 }

@@ -50,7 +50,7 @@ func State(c request.ClusterInfo) string {
 }
 
 // Runs lists the runs of clusters that are kept, newest last.
-func Runs(p *i18n.Printer, clusters []operation.ClusterRuns) document.Document {
+func Runs(p *i18n.Printer, clusters []request.ClusterRuns) document.Document {
 	s := document.Section{Head: columns(p, "cluster", "run", "when", "took", "result")}
 	for _, c := range clusters {
 		for _, r := range slices.Backward(c.Runs) {
@@ -85,7 +85,7 @@ type loggedLine struct {
 }
 
 // RunLines writes the runs of clusters that are kept, newest last.
-func RunLines(out *Lines, clusters []operation.ClusterRuns) {
+func RunLines(out *Lines, clusters []request.ClusterRuns) {
 	for _, c := range clusters {
 		for _, r := range slices.Backward(c.Runs) {
 			out.Put(loggedLine{"run", c.Name, r.Run, r.Verb, r.Said(), r.At, r.Took, r.Outcome, r.Exit})

@@ -3,6 +3,7 @@ package request
 import (
 	"time"
 
+	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -62,6 +63,44 @@ type ClusterInfo struct {
 	Fault *event.Fault `json:"fault,omitempty"`
 }
 
+// ClusterRuns is a cluster with its runs.
+type ClusterRuns struct {
+	ClusterInfo
+	Nodes []config.Node // of its own deploy.yaml
+	Runs  []Run         // newest first
+	// Tried is the deploy.yaml of the last run of a cluster that has none of its own: the file that the run was begun
+	// with, else its copy.
+	Tried string
+}
+
+// Broken reports whether the newest run did not end well and can be continued.
+func (c ClusterRuns) Broken() bool {
+	stopped := c.Status == Interrupted || c.Status == Failed
+	if !stopped || c.File == "" && c.Tried == "" || len(c.Runs) == 0 {
+		return false
+	}
+	v := Verb(c.Runs[0].Verb)
+	return v == VerbDeploy || v == VerbJoin || c.Leaves()
+}
+
+// Leaves reports whether the newest run removed machines or all of the cluster. It does not record which machines, so
+// what is left is shown and confirmed again.
+func (c ClusterRuns) Leaves() bool {
+	if c.File == "" || len(c.Runs) == 0 {
+		return false
+	}
+	v := Verb(c.Runs[0].Verb)
+	return v == VerbCleanup || v == VerbDelete
+}
+
+// Said returns the status in the words of Run.Said: a run that waits for a decision is Waiting.
+func (c ClusterRuns) Said() string {
+	if c.Status == Running && len(c.Runs) > 0 && c.Runs[0].Said() == Waiting {
+		return Waiting
+	}
+	return c.Status
+}
+
 // Upgrading is an upgrade that was begun and has neither come to its end nor been reverted.
 type Upgrading struct {
 	From   string `json:"from"`   // version that the cluster had before the hop under way
@@ -72,6 +111,28 @@ type Upgrading struct {
 	// Committed: there is no way back but the snapshot, and if OneWay not even that.
 	Committed bool `json:"committed,omitempty"`
 	OneWay    bool `json:"one_way,omitempty"`
+	// Snapshot is the file that etcd can be restored from; "": there is none.
+	Snapshot string `json:"-"`
+}
+
+// Under reports whether an upgrade is in progress; nil is none.
+func (u *Upgrading) Under() bool { return u != nil }
+
+// OnSays says what continuing the upgrade does.
+func (u *Upgrading) OnSays() []event.Msg {
+	out := []event.Msg{event.M("upgrade.on.what", "from", u.From, "to", u.Target)}
+	switch {
+	case u.OneWay, u.Committed && u.Snapshot == "":
+		return append(out, event.M("upgrade.on.one-way", "from", u.From))
+	case u.Committed:
+		return append(out, event.M("upgrade.on.committed", "from", u.From, "file", u.Snapshot))
+	}
+	return append(out, event.M("upgrade.on.back"))
+}
+
+// BackSays says what reverting the upgrade does.
+func (u *Upgrading) BackSays() []event.Msg {
+	return []event.Msg{event.M("upgrade.undo.what", "from", u.From), event.M("upgrade.undo.data")}
 }
 
 // Wait is a step of a run that goes on: it failed, and the run waits for a decision about it.

@@ -10,7 +10,7 @@ import (
 
 // Host is a control host for tests. A function that is nil finds nothing.
 type Host struct {
-	OnClusters func(ctx context.Context) ([]backend.Cluster, error)
+	OnClusters func(ctx context.Context) ([]request.ClusterRuns, error)
 	OnOpen     func(ctx context.Context, r request.Ref, replay float64) (backend.Board, error)
 	OnLaunch   func(ctx context.Context, s backend.Start, to ask.Asker) (request.Ref, error)
 	OnRead     func(ctx context.Context, q backend.Query, to ask.Asker) (backend.Answer, error)
@@ -24,7 +24,7 @@ type Host struct {
 }
 
 // Clusters implements backend.Services.
-func (h *Host) Clusters(ctx context.Context) (out []backend.Cluster, err error) {
+func (h *Host) Clusters(ctx context.Context) (out []request.ClusterRuns, err error) {
 	if h.OnClusters != nil {
 		out, err = h.OnClusters(ctx)
 	}

@@ -51,11 +51,11 @@ func (m *menu) demo(ctx context.Context) error {
 
 func (m *menu) install(ctx context.Context) error { return newCluster(ctx, m) }
 
-func (m *menu) status(ctx context.Context, c backend.Cluster) error {
+func (m *menu) status(ctx context.Context, c request.ClusterRuns) error {
 	return m.show(ctx, backend.Status{Common: request.OfCluster(c.Name)})
 }
 
-func (m *menu) resume(ctx context.Context, c backend.Cluster) error {
+func (m *menu) resume(ctx context.Context, c request.ClusterRuns) error {
 	switch {
 	case c.File == "": // nothing was touched yet: what was to be installed is shown again
 		return m.review(ctx, c.Tried)
@@ -180,7 +180,7 @@ func (m *menu) node(n config.Node) string {
 }
 
 // remove asks which nodes leave, shows what will be done, and has the cluster's name typed.
-func (m *menu) remove(ctx context.Context, c backend.Cluster) error {
+func (m *menu) remove(ctx context.Context, c request.ClusterRuns) error {
 	m.say("remove.choose", "cluster", c.Name)
 	for i, n := range c.Nodes {
 		m.print(fmt.Sprintf("%2d  %s", i+1, m.node(n)))
@@ -226,7 +226,7 @@ func (m *menu) remove(ctx context.Context, c backend.Cluster) error {
 }
 
 // cleanup shows what will go, and has the cluster's name typed.
-func (m *menu) cleanup(ctx context.Context, c backend.Cluster) error {
+func (m *menu) cleanup(ctx context.Context, c request.ClusterRuns) error {
 	purge, err := m.sure(ctx, m.t("plain.purge"))
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func (m *menu) cleanup(ctx context.Context, c backend.Cluster) error {
 	return m.destroy(ctx, c, backend.Start{Request: request.Cleanup{Common: of, Purge: purge}})
 }
 
-func (m *menu) destroy(ctx context.Context, c backend.Cluster, start backend.Start) error {
+func (m *menu) destroy(ctx context.Context, c request.ClusterRuns, start backend.Start) error {
 	yes, err := m.wants(ctx, m.t("cleanup.type", "cluster", c.Name), c.Name)
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func (f *files) draft() backend.DraftServices {
 type host struct {
 	uitest.Host
 	files   *files
-	joining func(backend.Cluster) (config.Draft, backend.DraftServices, error)
+	joining func(request.ClusterRuns) (config.Draft, backend.DraftServices, error)
 }
 
 // Usual implements Services.
@@ -80,7 +80,7 @@ func (h *host) Path(typed string) string { return typed }
 func (h *host) Draft() backend.DraftServices { return h.files.draft() }
 
 // Joining implements Services.
-func (h *host) Joining(c backend.Cluster) (config.Draft, backend.DraftServices, error) {
+func (h *host) Joining(c request.ClusterRuns) (config.Draft, backend.DraftServices, error) {
 	return h.joining(c)
 }
 

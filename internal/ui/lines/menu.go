@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
@@ -52,9 +53,9 @@ var errQuit = errors.New("quit")
 type entry struct {
 	id  string
 	key string // what is typed for it
-	of  []backend.Cluster
+	of  []request.ClusterRuns
 	why string // it cannot be done now, a key of i18n
-	do  func(ctx context.Context, c backend.Cluster) error
+	do  func(ctx context.Context, c request.ClusterRuns) error
 }
 
 // turn shows the menu once and does what is chosen.
@@ -112,7 +113,7 @@ func (m *menu) turn(ctx context.Context) error {
 // choice does an entry, of the cluster that is meant.
 func (m *menu) choice(ctx context.Context, x entry) error {
 	if len(x.of) <= 1 {
-		c := backend.Cluster{}
+		c := request.ClusterRuns{}
 		if len(x.of) == 1 {
 			c = x.of[0]
 		}
@@ -127,18 +128,18 @@ func (m *menu) choice(ctx context.Context, x entry) error {
 	if err != nil {
 		return err
 	}
-	return x.do(ctx, x.of[slices.IndexFunc(x.of, func(c backend.Cluster) bool { return c.Name == name })])
+	return x.do(ctx, x.of[slices.IndexFunc(x.of, func(c request.ClusterRuns) bool { return c.Name == name })])
 }
 
 // entries are those of the menu on the screen: first what is likeliest.
-func (m *menu) entries(clusters []backend.Cluster) []entry {
-	free := func(do func(context.Context) error) func(context.Context, backend.Cluster) error {
-		return func(ctx context.Context, _ backend.Cluster) error { return do(ctx) }
+func (m *menu) entries(clusters []request.ClusterRuns) []entry {
+	free := func(do func(context.Context) error) func(context.Context, request.ClusterRuns) error {
+		return func(ctx context.Context, _ request.ClusterRuns) error { return do(ctx) }
 	}
-	follow := func(ctx context.Context, c backend.Cluster) error {
+	follow := func(ctx context.Context, c request.ClusterRuns) error {
 		return watch(ctx, m.svc, m.conversation, c.Runs[0].Ref, 0)
 	}
-	does := map[string]func(context.Context, backend.Cluster) error{
+	does := map[string]func(context.Context, request.ClusterRuns) error{
 		"watch": follow, "decide": follow, "install": free(m.install), "file": free(m.file), "resume": m.resume,
 		"add": m.add, "remove": m.remove,
 		"cleanup": m.cleanup, "status": m.status, "bundle": free(m.bundle), "runs": free(m.runs),

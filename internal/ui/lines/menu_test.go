@@ -20,14 +20,13 @@ import (
 )
 
 // rack is a cluster of two machines.
-func rack() backend.Cluster {
-	return backend.Cluster{
-		Name: "rack", Status: request.Installed, File: "/state/rack/deploy.yaml",
+func rack() request.ClusterRuns {
+	return request.ClusterRuns{
+		ClusterInfo: request.ClusterInfo{Name: "rack", Status: request.Installed, File: "/state/rack/deploy.yaml"},
 		Nodes: []config.Node{
 			{Name: "m1", IP: netip.MustParseAddr("192.0.2.1"), Roles: []bundle.Role{"master"}},
 			{Name: "w1", IP: netip.MustParseAddr("192.0.2.2"), Roles: []bundle.Role{"worker"}},
-		},
-	}
+		}}
 }
 
 // Machines that join are written before the run begins, once; where they cannot be, no run begins. The run is not asked
@@ -62,7 +61,7 @@ func TestJoiningLineByLine(t *testing.T) {
 				last := d.Machines[len(d.Machines)-1].IP
 				return backend.Start{Request: request.Join{Common: request.OfCluster("rack"), List: last}}
 			}
-			m.svc.(*host).joining = func(backend.Cluster) (config.Draft, backend.DraftServices, error) {
+			m.svc.(*host).joining = func(request.ClusterRuns) (config.Draft, backend.DraftServices, error) {
 				return cluster, svc, nil
 			}
 			m.svc.(*host).OnLaunch = func(ctx context.Context, s backend.Start, to ask.Asker) (request.Ref, error) {
@@ -141,7 +140,9 @@ func equalCalls(a, b request.Request) bool {
 // A deploy.yaml with errors is not installed, whatever is typed; one without is, after a yes.
 func TestAFileIsReviewedLineByLine(t *testing.T) {
 	t.Parallel()
-	checked := backend.Checked{Cluster: backend.Cluster{Name: "rack", Status: request.Unknown, Nodes: rack().Nodes}}
+	checked := backend.Checked{Cluster: request.ClusterRuns{
+		ClusterInfo: request.ClusterInfo{Name: "rack", Status: request.Unknown},
+		Nodes:       rack().Nodes}}
 	for _, errs := range []int{1, 0} {
 		m, said, f := dialogueAt(i18n.English, "/x/deploy.yaml\n1\ny\n")
 		m.svc.(*host).OnList = func(context.Context, string, []string) (string, []backend.Entry, error) {

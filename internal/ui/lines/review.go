@@ -14,7 +14,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/config/draft"
 	"github.com/eggo-k8s/eggo/internal/config/guide"
 	"github.com/eggo-k8s/eggo/internal/operation/ask"
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/output/report"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
@@ -422,7 +422,7 @@ func (w *wizard) install(ctx context.Context, file string) (done bool, err error
 }
 
 // add lets machines join a cluster: the wizard's table over the cluster's own deploy.yaml.
-func (m *menu) add(ctx context.Context, c backend.Cluster) error {
+func (m *menu) add(ctx context.Context, c request.ClusterRuns) error {
 	cluster, svc, err := m.svc.Joining(c)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ type Services interface {
 	// Draft returns the services of the draft of a new cluster.
 	Draft() backend.DraftServices
 	// Joining returns the draft of a cluster, for machines that join it, and its services.
-	Joining(c backend.Cluster) (config.Draft, backend.DraftServices, error)
+	Joining(c request.ClusterRuns) (config.Draft, backend.DraftServices, error)
 }
 
 // runner opens runs and continues them.

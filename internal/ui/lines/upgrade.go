@@ -13,7 +13,7 @@ import (
 )
 
 // upgrade asks for bundles and how a cluster is upgraded with them, shows what will be done, and does it.
-func (m *menu) upgrade(ctx context.Context, c backend.Cluster) error {
+func (m *menu) upgrade(ctx context.Context, c request.ClusterRuns) error {
 	w, paths, err := m.upgradeWay(ctx, c)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (m *menu) upgrade(ctx context.Context, c backend.Cluster) error {
 }
 
 // upgradeWay asks for bundles until they lead somewhere.
-func (m *menu) upgradeWay(ctx context.Context, c backend.Cluster) (w backend.Way, paths []string, err error) {
+func (m *menu) upgradeWay(ctx context.Context, c request.ClusterRuns) (w backend.Way, paths []string, err error) {
 	for {
 		var found backend.Upgrades
 		if found, paths, err = m.upgradeBundles(ctx, c); err != nil {
@@ -57,7 +57,7 @@ func (m *menu) upgradeWay(ctx context.Context, c backend.Cluster) (w backend.Way
 }
 
 // upgradeBundles asks for bundles, by their numbers or paths. Enter takes those of the only newer version.
-func (m *menu) upgradeBundles(ctx context.Context, c backend.Cluster) (backend.Upgrades, []string, error) {
+func (m *menu) upgradeBundles(ctx context.Context, c request.ClusterRuns) (backend.Upgrades, []string, error) {
 	m.waits(event.M("upgrade.finding"))
 	var named []string
 	for {
@@ -118,7 +118,7 @@ func (m *menu) picked(text string, of []backend.Found) (out []string, ok bool) {
 }
 
 // upgradeOptions asks how it is done, if somebody wants to say that.
-func (m *menu) upgradeOptions(ctx context.Context, c backend.Cluster, paths []string) (request.Upgrade, error) {
+func (m *menu) upgradeOptions(ctx context.Context, c request.ClusterRuns, paths []string) (request.Upgrade, error) {
 	o := backend.UsualUpgrade()
 	m.say("plain.upgrade-usual", "soak", o.Soak, "batch", o.Batch, "drain", o.Drain)
 	more, err := m.sure(ctx, m.t("plain.upgrade-options"))
@@ -168,18 +168,18 @@ func (m *menu) faultHere(err error) {
 }
 
 // upgradeOn continues the upgrade that is under way.
-func (m *menu) upgradeOn(ctx context.Context, c backend.Cluster) error {
-	return m.upgrading(ctx, c, "upgrade.on", c.Upgrading.OnSays(), backend.UpgradeOn(c))
+func (m *menu) upgradeOn(ctx context.Context, c request.ClusterRuns) error {
+	return m.upgrading(ctx, c, "upgrade.on", c.Upgrade.OnSays(), backend.UpgradeOn(c))
 }
 
 // upgradeBack takes the upgrade back that is under way.
-func (m *menu) upgradeBack(ctx context.Context, c backend.Cluster) error {
-	return m.upgrading(ctx, c, "upgrade.undo", c.Upgrading.BackSays(), backend.UpgradeBack(c))
+func (m *menu) upgradeBack(ctx context.Context, c request.ClusterRuns) error {
+	return m.upgrading(ctx, c, "upgrade.undo", c.Upgrade.BackSays(), backend.UpgradeBack(c))
 }
 
 // upgrading shows what is left to be done; that a node does not answer may be why the upgrade stopped.
 func (m *menu) upgrading(
-	ctx context.Context, c backend.Cluster, do string, lines []event.Msg, start backend.Start,
+	ctx context.Context, c request.ClusterRuns, do string, lines []event.Msg, start backend.Start,
 ) error {
 	m.fault(m.show(ctx, backend.Plan{Request: start.Request}))
 	return m.sureUpgrade(ctx, c, do, lines, start)
@@ -187,7 +187,7 @@ func (m *menu) upgrading(
 
 // sureUpgrade says what comes of it and asks whether the run is to begin.
 func (m *menu) sureUpgrade(
-	ctx context.Context, c backend.Cluster, do string, lines []event.Msg, start backend.Start,
+	ctx context.Context, c request.ClusterRuns, do string, lines []event.Msg, start backend.Start,
 ) error {
 	for _, x := range lines {
 		m.print(m.p.Msg(x))

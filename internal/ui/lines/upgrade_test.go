@@ -115,15 +115,15 @@ func TestFindingsOfARefusedUpgradeLineByLine(t *testing.T) {
 func TestAnUpgradeUnderWayLineByLine(t *testing.T) {
 	t.Parallel()
 	c := rack()
-	c.Upgrading = backend.Upgrading{From: "v1.34.2", To: []string{"v1.35.4"}}
+	c.Upgrade = &request.Upgrading{From: "v1.34.2", To: "v1.35.4", Target: "v1.35.4"}
 	for key, want := range map[string]request.Request{
 		"u": request.NewUpgrade(request.OfCluster("rack")),
 		"t": request.Back{Common: request.OfCluster("rack")},
 	} {
 		for _, yes := range []string{"y", "n"} {
 			m, said, f := upgradable(i18n.Chinese, key+"\n"+yes+"\n")
-			list := []backend.Cluster{c}
-			m.svc.(*host).OnClusters = func(context.Context) ([]backend.Cluster, error) { return list, nil }
+			list := []request.ClusterRuns{c}
+			m.svc.(*host).OnClusters = func(context.Context) ([]request.ClusterRuns, error) { return list, nil }
 			m.svc.(*host).OnRead = func(context.Context, backend.Query, ask.Asker) (backend.Answer, error) {
 				return nil, event.NewFault(event.ClassFailed, "ssh.unreachable", nil, "addr", "192.0.2.1")
 			}

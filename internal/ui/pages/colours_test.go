@@ -12,8 +12,10 @@ import (
 
 // TestColourGoldens: pages as each kind of terminal gets them.
 func TestColourGoldens(t *testing.T) {
-	c := backend.Cluster{Name: "rack-7", Status: request.Installed, Masters: 3, Workers: 5, Nodes: nodes(8),
-		File: "/var/lib/eggo/rack-7/deploy.yaml"}
+	c := request.ClusterRuns{ClusterInfo: request.ClusterInfo{Name: "rack-7", Status: request.Installed, Masters: 3,
+		Workers: 5,
+		File:    "/var/lib/eggo/rack-7/deploy.yaml"},
+		Nodes: nodes(8)}
 	w := &world{clusters: clusters(), nodes: 8}
 	for name, x := range map[string]struct {
 		page func() frame.Page

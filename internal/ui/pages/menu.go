@@ -17,7 +17,7 @@ type Menu struct {
 	quiet
 	task
 	d        *Deps
-	clusters []backend.Cluster
+	clusters []request.ClusterRuns
 	loaded   bool
 	at       string // the entry under the cursor
 	moved    bool   // the person has chosen it
@@ -38,7 +38,7 @@ type entry struct {
 	id  string
 	key string // that chooses it, in whatever order the entries stand
 	why string // of i18n: why it cannot be done now; "" when it can
-	of  []backend.Cluster
+	of  []request.ClusterRuns
 	do  func() tea.Cmd
 }
 
@@ -57,7 +57,7 @@ func (p *Menu) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 		return p.load()
 	}
 	c, result, done := p.take(m)
-	if list, ok := result.([]backend.Cluster); ok && done {
+	if list, ok := result.([]request.ClusterRuns); ok && done {
 		p.clusters, p.loaded = list, true
 	}
 	return tea.Batch(c, p.net.take(m))
@@ -78,7 +78,7 @@ func (p *Menu) look() tea.Cmd {
 }
 
 // goOn is where what was cut off on a cluster goes on.
-func (p *Menu) goOn(c backend.Cluster) frame.Page {
+func (p *Menu) goOn(c request.ClusterRuns) frame.Page {
 	switch {
 	case c.File == "": // nothing was touched yet: what was to be installed is shown again
 		return NewReview(p.d, c.Tried)
@@ -113,30 +113,30 @@ func (p *Menu) entries() []entry {
 }
 
 // of is the page of something that is done with a cluster, nil if it is not.
-func (p *Menu) of(id string) func(backend.Cluster) frame.Page {
+func (p *Menu) of(id string) func(request.ClusterRuns) frame.Page {
 	d := p.d
 	switch id {
 	case "watch", "decide":
-		return func(c backend.Cluster) frame.Page { return NewOpening(d, last(c).Ref, 0) }
+		return func(c request.ClusterRuns) frame.Page { return NewOpening(d, last(c).Ref, 0) }
 	case "resume":
 		return p.goOn
 	case "add":
 		if d.Add != nil {
 			return d.Add
 		}
-		return func(c backend.Cluster) frame.Page { return NewAdd(d, c) }
+		return func(c request.ClusterRuns) frame.Page { return NewAdd(d, c) }
 	case "remove":
-		return func(c backend.Cluster) frame.Page { return NewRemove(d, c) }
+		return func(c request.ClusterRuns) frame.Page { return NewRemove(d, c) }
 	case "upgrade":
-		return func(c backend.Cluster) frame.Page { return NewUpgrade(d, c) }
+		return func(c request.ClusterRuns) frame.Page { return NewUpgrade(d, c) }
 	case "upgrade-on":
-		return func(c backend.Cluster) frame.Page { return NewUpgradeOn(d, c) }
+		return func(c request.ClusterRuns) frame.Page { return NewUpgradeOn(d, c) }
 	case "upgrade-back":
-		return func(c backend.Cluster) frame.Page { return NewUpgradeBack(d, c) }
+		return func(c request.ClusterRuns) frame.Page { return NewUpgradeBack(d, c) }
 	case "cleanup":
-		return func(c backend.Cluster) frame.Page { return NewCleanup(d, c) }
+		return func(c request.ClusterRuns) frame.Page { return NewCleanup(d, c) }
 	case "status":
-		return func(c backend.Cluster) frame.Page {
+		return func(c request.ClusterRuns) frame.Page {
 			return NewTell(d, "menu.status", c.Name, backend.Status{Common: request.OfCluster(c.Name)})
 		}
 	}

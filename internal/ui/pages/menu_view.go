@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -236,7 +235,7 @@ func waits(e *frame.Env, r request.Run, w int) []string {
 }
 
 // clusterLine is a cluster in one line: how it is, its name, of what it is made.
-func clusterLine(e *frame.Env, c backend.Cluster, w, name int) string {
+func clusterLine(e *frame.Env, c request.ClusterRuns, w, name int) string {
 	t := e.Theme
 	word, style := status(e, c.Said())
 	wide := 0

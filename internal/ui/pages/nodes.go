@@ -21,7 +21,7 @@ import (
 // Remove chooses the nodes that leave a cluster.
 type Remove struct {
 	d      *Deps
-	c      backend.Cluster
+	c      request.ClusterRuns
 	list   list // over those that the filter lets through
 	filter filter
 	out    map[string]bool
@@ -29,7 +29,7 @@ type Remove struct {
 }
 
 // NewRemove makes the page.
-func NewRemove(d *Deps, c backend.Cluster) *Remove {
+func NewRemove(d *Deps, c request.ClusterRuns) *Remove {
 	return &Remove{d: d, c: c, out: map[string]bool{}}
 }
 
@@ -203,7 +203,7 @@ func (p *Remove) Title(e *frame.Env) string { return e.P.T("menu.remove") }
 type Add struct {
 	quiet
 	d     *Deps
-	c     backend.Cluster
+	c     request.ClusterRuns
 	addrs []string
 	kind  int
 }
@@ -224,7 +224,7 @@ func kinds() []kind {
 }
 
 // NewAdd makes the page.
-func NewAdd(d *Deps, c backend.Cluster) *Add { return &Add{d: d, c: c} }
+func NewAdd(d *Deps, c request.ClusterRuns) *Add { return &Add{d: d, c: c} }
 
 // Init implements frame.Page.
 func (p *Add) Init(*frame.Env) tea.Cmd { return p.ask() }
@@ -330,12 +330,12 @@ func (p *Add) Title(e *frame.Env) string { return e.P.T("menu.add") }
 // Cleanup shows what a cleanup would take away, and begins it when the cluster's name is typed.
 type Cleanup struct {
 	*Tell
-	c     backend.Cluster
+	c     request.ClusterRuns
 	purge bool
 }
 
 // NewCleanup makes the page.
-func NewCleanup(d *Deps, c backend.Cluster) *Cleanup {
+func NewCleanup(d *Deps, c request.ClusterRuns) *Cleanup {
 	p := &Cleanup{Tell: NewTell(d, "menu.cleanup", c.Name, nil), c: c}
 	p.query = p.inventory()
 	p.then("cleanup.do", p.confirm)

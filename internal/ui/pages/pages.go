@@ -29,7 +29,7 @@ type Deps struct {
 	// InstallFrom is Install with bundles that are to be installed from; nil: there is none.
 	InstallFrom func(bundles []string) frame.Page
 	// Add is the page that chooses the nodes to be added; nil: a plain one.
-	Add func(c backend.Cluster) frame.Page
+	Add func(c request.ClusterRuns) frame.Page
 	// Version of the program, for the menu's head.
 	Version string
 }
@@ -210,7 +210,7 @@ func ago(e *frame.Env, t time.Time) string {
 }
 
 // members says of how many nodes a cluster is.
-func members(e *frame.Env, c backend.Cluster) string {
+func members(e *frame.Env, c request.ClusterRuns) string {
 	if c.Masters+c.Workers == 0 {
 		return ""
 	}
@@ -225,7 +225,7 @@ func took(d time.Duration) string {
 }
 
 // last run of a cluster, zero if it has none.
-func last(c backend.Cluster) request.Run {
+func last(c request.ClusterRuns) request.Run {
 	if len(c.Runs) == 0 {
 		return request.Run{}
 	}

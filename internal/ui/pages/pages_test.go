@@ -57,29 +57,25 @@ func nodes(n int) []config.Node {
 }
 
 // clusters of a machine on which much has happened.
-func clusters() []backend.Cluster {
+func clusters() []request.ClusterRuns {
 	stopped := run("rack-7", "20261121T114000Z-deploy", "deploy", request.Failed, 20*time.Minute, 4*time.Minute)
 	stopped.Fault = event.NewFault(event.ClassFailed, "run.failed", nil, "count", "2")
-	return []backend.Cluster{
-		{Name: "lager-süd", Status: request.Installed, Masters: 1, Workers: 2, Nodes: nodes(3),
-			File: "/var/lib/eggo/lager-süd/deploy.yaml", Runs: []request.Run{
-				run("lager-süd", "20261119T081500Z-join", "join", request.Installed, 52*time.Hour, 95*time.Second),
-				run("lager-süd", "20261118T081500Z-deploy", "deploy", request.Installed, 76*time.Hour, 6*time.Minute),
-			}},
-		{Name: "old", Status: request.Removed, Runs: []request.Run{run("old", "20261001T081500Z-cleanup", "cleanup",
-			request.Removed, 51*24*time.Hour, 20*time.Second)}},
-		{Name: "rack-7", Status: request.Failed, Masters: 3, Workers: 5, Nodes: nodes(8),
-			File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []request.Run{stopped}},
-		{Name: "机房三", Status: request.Interrupted, Masters: 3, Workers: 97, Nodes: nodes(100),
-			File: "/var/lib/eggo/机房三/deploy.yaml", Runs: []request.Run{
-				run("机房三", "20261121T090000Z-join", "join", request.Interrupted, 3*time.Hour, 12*time.Minute),
-			}},
+	return []request.ClusterRuns{
+		of("lager-süd", request.Installed, 1, 2,
+			run("lager-süd", "20261119T081500Z-join", "join", request.Installed, 52*time.Hour, 95*time.Second),
+			run("lager-süd", "20261118T081500Z-deploy", "deploy", request.Installed, 76*time.Hour, 6*time.Minute)),
+		{ClusterInfo: request.ClusterInfo{Name: "old", Status: request.Removed},
+			Runs: []request.Run{run("old", "20261001T081500Z-cleanup", "cleanup", request.Removed, 51*24*time.Hour,
+				20*time.Second)}},
+		of("rack-7", request.Failed, 3, 5, stopped),
+		of("机房三", request.Interrupted, 3, 97,
+			run("机房三", "20261121T090000Z-join", "join", request.Interrupted, 3*time.Hour, 12*time.Minute)),
 	}
 }
 
 // waitingClusters are those of clusters, with one more whose run waits for two decisions, and one whose run just goes
 // on.
-func waitingClusters() []backend.Cluster {
+func waitingClusters() []request.ClusterRuns {
 	r := run("halle-2", "20261121T115200Z-deploy", "deploy", request.Running, 8*time.Minute, 0)
 	f := event.NewFault(event.ClassFailed, "node.command-failed", nil, "status", "1").On("h1")
 	f.Cause = `etcd: discovery failed: error parsing CompactionRetention: time: unknown unit "d" in duration "1d"`
@@ -88,15 +84,23 @@ func waitingClusters() []backend.Cluster {
 		{Node: "h2", Title: event.M("step.infrastructure.packages"), Since: now.Add(-time.Minute),
 			Fault: event.NewFault(event.ClassFailed, "ssh.lost", errors.New("broken pipe")).On("h2")}}
 	goes := run("anna", "20261121T115900Z-deploy", "deploy", request.Running, time.Minute, 0)
-	return append(clusters(), backend.Cluster{Name: "anna", Status: request.Running, Masters: 1, Workers: 1,
-		Nodes: nodes(2), Runs: []request.Run{goes}},
-		backend.Cluster{Name: "halle-2", Status: request.Running, Masters: 1, Workers: 2, Nodes: nodes(3),
-			Runs: []request.Run{r}})
+	return append(clusters(), of("anna", request.Running, 1, 1, goes),
+		of("halle-2", request.Running, 1, 2, r))
+}
+
+// of returns a cluster with its runs.
+func of(name, status string, masters, workers int, runs ...request.Run) request.ClusterRuns {
+	c := request.ClusterRuns{ClusterInfo: request.ClusterInfo{Name: name, Status: status, Masters: masters,
+		Workers: workers}, Nodes: nodes(masters + workers), Runs: runs}
+	if status != request.Running {
+		c.File = "/var/lib/eggo/" + name + "/deploy.yaml"
+	}
+	return c
 }
 
 // world is a machine for tests.
 type world struct {
-	clusters []backend.Cluster
+	clusters []request.ClusterRuns
 	launched []backend.Start
 	asked    []backend.Query
 	keys     bool
@@ -120,7 +124,7 @@ func (w *world) deps() *Deps {
 	}
 	list := []event.Record{{Seq: 1, Time: now, Event: event.RunStarted{Cluster: "rack-7", Verb: "deploy"}}}
 	return &Deps{Version: "v1.2.0", Install: func() frame.Page { return NewRuns(w.deps(), "") }, S: &uitest.Host{
-		OnClusters: func(context.Context) ([]backend.Cluster, error) { return w.clusters, nil },
+		OnClusters: func(context.Context) ([]request.ClusterRuns, error) { return w.clusters, nil },
 		OnOpen: func(context.Context, request.Ref, float64) (backend.Board, error) {
 			l := records(list)
 			return backend.Board{Feed: &backend.Live{From: &l, Over: true}}, nil
@@ -175,8 +179,10 @@ func (w *world) deps() *Deps {
 				{Name: "旧的", Dir: true}}, nil
 		},
 		OnCheck: func(_ context.Context, file string) (backend.Checked, error) {
-			c := backend.Checked{Cluster: backend.Cluster{Name: "rack-7", Status: request.Unknown, Masters: 3,
-				Workers: n - 3, Nodes: nodes(n), File: file},
+			c := backend.Checked{Cluster: request.ClusterRuns{ClusterInfo: request.ClusterInfo{Name: "rack-7",
+				Status: request.Unknown, Masters: 3, Workers: n - 3,
+				File: file},
+				Nodes: nodes(n)},
 				Facts: []event.Msg{event.M("file.fact.network", "pods", "10.244.0.0/16", "services", "10.32.0.0/16"),
 					event.M("file.fact.bundle", "path", "/srv/eggo/eggo-1.34-amd64.tar.gz")}}
 			if strings.Contains(file, "bad") {
@@ -278,9 +284,8 @@ func TestGoldens(t *testing.T) {
 		}
 	}
 	for _, n := range []int{3, 30, 100} {
-		c := backend.Cluster{Name: "rack-7", Status: request.Installed, Masters: min(3, n), Workers: n - min(3, n),
-			Nodes: nodes(n), File: "/var/lib/eggo/rack-7/deploy.yaml"}
-		w := &world{clusters: []backend.Cluster{c}, nodes: n}
+		c := of("rack-7", request.Installed, min(3, n), n-min(3, n))
+		w := &world{clusters: []request.ClusterRuns{c}, nodes: n}
 		for name, page := range map[string]func() frame.Page{
 			"review":     func() frame.Page { return NewReview(w.deps(), "/srv/eggo/deploy.yaml") },
 			"review-bad": func() frame.Page { return NewReview(w.deps(), "/srv/eggo/bad.yaml") },
@@ -330,14 +335,14 @@ func TestTheLikeliestFirst(t *testing.T) {
 	busy := all[2]
 	busy.Status = request.Running
 	for _, c := range []struct {
-		have []backend.Cluster
+		have []request.ClusterRuns
 		want string
 	}{
 		{nil, "install"},
 		{all[1:2], "install"},
 		{all[:1], "status"},
 		{all, "resume"},
-		{[]backend.Cluster{all[3], busy}, "watch"},
+		{[]request.ClusterRuns{all[3], busy}, "watch"},
 	} {
 		m := NewMenu((&world{}).deps())
 		m.clusters = c.have
@@ -420,8 +425,10 @@ func TestTheSignerOfABundle(t *testing.T) {
 // installed.
 func TestWhatWasNotBegunIsOfferedAgain(t *testing.T) {
 	r := run("rack-9", "20261121T114000Z-deploy", "deploy", request.Failed, time.Minute, time.Second)
-	w := &world{clusters: []backend.Cluster{{Name: "rack-9", Status: request.Failed, Tried: "/root/.eggo/deploy.yaml",
-		Runs: []request.Run{r}}}}
+	w := &world{clusters: []request.ClusterRuns{{
+		ClusterInfo: request.ClusterInfo{Name: "rack-9", Status: request.Failed},
+		Tried:       "/root/.eggo/deploy.yaml",
+		Runs:        []request.Run{r}}}}
 	a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
 	uitest.Has(t, a, "▌  3  Resume", "Opens /root/.eggo/deploy.yaml again")
 	uitest.Keys(t, a, "enter")
@@ -440,7 +447,7 @@ func TestWhatTakesAwayIsGoneOnWith(t *testing.T) {
 		c.Status = request.Interrupted
 		c.Runs = []request.Run{run("rack-7", "20261121T114000Z-"+verb, verb, request.Interrupted, time.Minute,
 			time.Second)}
-		w := &world{clusters: []backend.Cluster{c}}
+		w := &world{clusters: []request.ClusterRuns{c}}
 		a := begin(t, NewMenu(w.deps()), i18n.English, false, 100, 30)
 		uitest.Has(t, a, "▌  3  Resume an interrupted run", "again")
 		uitest.Lacks(t, a, "No interrupted runs")
@@ -621,7 +628,7 @@ func TestBundle(t *testing.T) {
 // One cluster of many is found by its name and its state.
 func TestAClusterIsFound(t *testing.T) {
 	var chosen []string
-	page := func(c backend.Cluster) frame.Page {
+	page := func(c request.ClusterRuns) frame.Page {
 		chosen = append(chosen, c.Name)
 		return NewRuns((&world{}).deps(), c.Name)
 	}

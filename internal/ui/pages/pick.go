@@ -5,7 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -15,8 +15,8 @@ import (
 type Pick struct {
 	d    *Deps
 	id   string // of the menu's entry
-	of   []backend.Cluster
-	page func(backend.Cluster) frame.Page
+	of   []request.ClusterRuns
+	page func(request.ClusterRuns) frame.Page
 	list list // over those that the filter lets through
 
 	filter filter
@@ -24,7 +24,7 @@ type Pick struct {
 }
 
 // NewPick makes the page; the page of the cluster that is chosen takes its place on top.
-func NewPick(d *Deps, id string, of []backend.Cluster, page func(backend.Cluster) frame.Page) *Pick {
+func NewPick(d *Deps, id string, of []request.ClusterRuns, page func(request.ClusterRuns) frame.Page) *Pick {
 	return &Pick{d: d, id: id, of: of, page: page}
 }
 
@@ -47,8 +47,8 @@ func (p *Pick) Paste(text string, _ *frame.Env) tea.Cmd {
 func (p *Pick) Typing() bool { return p.filter.typing }
 
 // shown are the clusters that the filter lets through.
-func (p *Pick) shown() []backend.Cluster {
-	return slices.DeleteFunc(slices.Clone(p.of), func(c backend.Cluster) bool {
+func (p *Pick) shown() []request.ClusterRuns {
+	return slices.DeleteFunc(slices.Clone(p.of), func(c request.ClusterRuns) bool {
 		return !p.filter.fits(map[string]string{"name": c.Name, "state": c.Said()})
 	})
 }

@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eggo-k8s/eggo/internal/operation/ask"
-	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
@@ -143,7 +142,7 @@ func (p *Runs) Update(m tea.Msg, _ *frame.Env) tea.Cmd {
 		return p.load()
 	}
 	c, result, done := p.take(m)
-	if list, ok := result.([]backend.Cluster); ok && done {
+	if list, ok := result.([]request.ClusterRuns); ok && done {
 		p.all, p.loaded = nil, true
 		for _, c := range list {
 			if p.only == "" || p.only == c.Name {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/eggo-k8s/eggo/internal/operation/ask"
 	"github.com/eggo-k8s/eggo/internal/operation/host/backend"
+	"github.com/eggo-k8s/eggo/internal/operation/request"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/ui/frame"
 	"github.com/eggo-k8s/eggo/internal/ui/widget"
@@ -19,7 +20,7 @@ type Upgrade struct {
 	task       // finds bundles
 	leads task // asks where those that are chosen lead
 	d     *Deps
-	c     backend.Cluster
+	c     request.ClusterRuns
 
 	found  backend.Upgrades
 	have   bool
@@ -39,7 +40,7 @@ func upgradeTexts() []string { return []string{"soak", "batch", "drain", "window
 func upgradeBoxes() []string { return []string{"packages", "force"} }
 
 // NewUpgrade makes the page.
-func NewUpgrade(d *Deps, c backend.Cluster) *Upgrade {
+func NewUpgrade(d *Deps, c request.ClusterRuns) *Upgrade {
 	p := &Upgrade{d: d, c: c, chosen: map[string]bool{}, path: widget.Field{Narrow: true},
 		boxes: make([]bool, len(upgradeBoxes()))}
 	usual := backend.UsualUpgrade()

@@ -46,11 +46,14 @@ func way(_ context.Context, _ string, bundles []string) (backend.Way, error) {
 	return w, nil
 }
 
-func underWay() backend.Cluster {
-	c := backend.Cluster{Name: "rack-7", Status: request.Failed, Masters: 3, Workers: 5, Nodes: nodes(8),
-		File: "/var/lib/eggo/rack-7/deploy.yaml", Runs: []request.Run{run("rack-7", "20261121T114000Z-upgrade",
+func underWay() request.ClusterRuns {
+	c := request.ClusterRuns{ClusterInfo: request.ClusterInfo{Name: "rack-7", Status: request.Failed, Masters: 3,
+		Workers: 5,
+		File:    "/var/lib/eggo/rack-7/deploy.yaml"},
+		Nodes: nodes(8),
+		Runs: []request.Run{run("rack-7", "20261121T114000Z-upgrade",
 			"upgrade", request.Interrupted, 20*time.Minute, 4*time.Minute)}}
-	c.Upgrading = backend.Upgrading{From: "v1.34.2", To: []string{"v1.35.4", "v1.36.0"},
+	c.Upgrade = &request.Upgrading{From: "v1.34.2", To: "v1.35.4", Target: "v1.36.0",
 		Snapshot: "/var/lib/eggo/rack-7/snapshots/before-v1.35.4.db"}
 	return c
 }
@@ -161,7 +164,7 @@ func TestAnUpgradeUnderWay(t *testing.T) {
 		"u": request.NewUpgrade(request.OfCluster("rack-7")),
 		"t": request.Back{Common: request.OfCluster("rack-7")},
 	} {
-		w := &world{clusters: []backend.Cluster{c}}
+		w := &world{clusters: []request.ClusterRuns{c}}
 		a := begin(t, NewMenu(w.deps()), i18n.English, false, 80, 24)
 		uitest.Has(t, a, "u  Continue the upgrade", "t  Revert the upgrade")
 		uitest.Keys(t, a, "4")
@@ -176,8 +179,8 @@ func TestAnUpgradeUnderWay(t *testing.T) {
 		uitest.Keys(t, a, "y")
 		w.began(t, backend.Start{Request: want, Again: key == "u"})
 	}
-	c.Upgrading.Committed = true
-	a := begin(t, NewMenu((&world{clusters: []backend.Cluster{c}}).deps()), i18n.English, false, 80, 24)
+	c.Upgrade.Committed = true
+	a := begin(t, NewMenu((&world{clusters: []request.ClusterRuns{c}}).deps()), i18n.English, false, 80, 24)
 	uitest.Keys(t, a, "down")
 	uitest.Has(t, a, "only a restore of the etcd snapshot leads back")
 }
@@ -185,8 +188,8 @@ func TestAnUpgradeUnderWay(t *testing.T) {
 func TestUpgradeGoldens(t *testing.T) {
 	c := clusters()[2]
 	c.Status = request.Installed
-	d := (&world{clusters: []backend.Cluster{c}}).deps()
-	begun := (&world{clusters: []backend.Cluster{underWay()}}).deps()
+	d := (&world{clusters: []request.ClusterRuns{c}}).deps()
+	begun := (&world{clusters: []request.ClusterRuns{underWay()}}).deps()
 	w, _ := way(t.Context(), "", make([]string, 3))
 	w.Hops = append([]backend.Hop{{Version: "v1.34.5", Arches: []string{"amd64"}, Back: backend.BackToTheEnd}},
 		w.Hops...)

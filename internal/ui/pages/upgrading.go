@@ -12,7 +12,7 @@ import (
 )
 
 // newUpgradeCheck shows in which order what happens, and what a dry run finds; from there the upgrade begins.
-func newUpgradeCheck(d *Deps, c backend.Cluster, w backend.Way, q request.Upgrade) *Tell {
+func newUpgradeCheck(d *Deps, c request.ClusterRuns, w backend.Way, q request.Upgrade) *Tell {
 	page := NewTell(d, "file.plan", c.Name, backend.Plan{Request: q})
 	page.wrap = true
 	page.above = func(e *frame.Env, wide int) []string { return ahead(e, c, w, q, wide) }
@@ -21,16 +21,16 @@ func newUpgradeCheck(d *Deps, c backend.Cluster, w backend.Way, q request.Upgrad
 }
 
 // NewUpgradeOn continues the upgrade of a cluster that is under way.
-func NewUpgradeOn(d *Deps, c backend.Cluster) *Tell {
-	return newUpgrading(d, c, "upgrade-on", "upgrade.on", c.Upgrading.OnSays(), backend.UpgradeOn(c))
+func NewUpgradeOn(d *Deps, c request.ClusterRuns) *Tell {
+	return newUpgrading(d, c, "upgrade-on", "upgrade.on", c.Upgrade.OnSays(), backend.UpgradeOn(c))
 }
 
 // NewUpgradeBack reverts the upgrade of a cluster that is under way.
-func NewUpgradeBack(d *Deps, c backend.Cluster) *Tell {
-	return newUpgrading(d, c, "upgrade-back", "upgrade.undo", c.Upgrading.BackSays(), backend.UpgradeBack(c))
+func NewUpgradeBack(d *Deps, c request.ClusterRuns) *Tell {
+	return newUpgrading(d, c, "upgrade-back", "upgrade.undo", c.Upgrade.BackSays(), backend.UpgradeBack(c))
 }
 
-func newUpgrading(d *Deps, c backend.Cluster, id, do string, lines []event.Msg, start backend.Start) *Tell {
+func newUpgrading(d *Deps, c request.ClusterRuns, id, do string, lines []event.Msg, start backend.Start) *Tell {
 	page := NewTell(d, "menu."+id, c.Name, backend.Plan{Request: start.Request})
 	page.above = func(e *frame.Env, w int) []string {
 		var out []string
@@ -45,7 +45,7 @@ func newUpgrading(d *Deps, c backend.Cluster, id, do string, lines []event.Msg, 
 }
 
 // sureUpgrade asks whether the run is to begin.
-func sureUpgrade(d *Deps, c backend.Cluster, do string, lines []event.Msg, start backend.Start) func() tea.Cmd {
+func sureUpgrade(d *Deps, c request.ClusterRuns, do string, lines []event.Msg, start backend.Start) func() tea.Cmd {
 	return func() tea.Cmd {
 		return frame.Send(frame.Ask{
 			Title: event.M(do+".title", "cluster", c.Name), Lines: lines,
@@ -60,7 +60,7 @@ func sureUpgrade(d *Deps, c backend.Cluster, do string, lines []event.Msg, start
 }
 
 // ahead says in which order an upgrade does what, and how long there is a way back.
-func ahead(e *frame.Env, c backend.Cluster, w backend.Way, q request.Upgrade, wide int) []string {
+func ahead(e *frame.Env, c request.ClusterRuns, w backend.Way, q request.Upgrade, wide int) []string {
 	t := e.Theme
 	out := []string{t.Strong.Render(e.P.T("upgrade.order"))}
 	for i, m := range w.Order(c, q) {

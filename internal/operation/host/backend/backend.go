@@ -20,7 +20,7 @@ import (
 // implements it.
 type Services interface {
 	// Clusters returns those that this host knows, by name.
-	Clusters(ctx context.Context) ([]Cluster, error)
+	Clusters(ctx context.Context) ([]request.ClusterRuns, error)
 	// Open returns the board of a run: live while it goes on, else as it ended. A replay above 0 plays it again at that
 	// speed.
 	Open(ctx context.Context, r request.Ref, replay float64) (Board, error)
@@ -57,7 +57,7 @@ type Entry struct {
 
 // Checked is what a deploy.yaml says. Cluster has no name when the file cannot be read at all.
 type Checked struct {
-	Cluster  Cluster
+	Cluster  request.ClusterRuns
 	Facts    []event.Msg // its bundle, its version, its network
 	Problems config.Problems
 }
@@ -80,43 +80,4 @@ type Group struct {
 type Member struct {
 	Name, Version string
 	Size          int64
-}
-
-// Cluster that the machine knows of.
-type Cluster struct {
-	Name    string
-	Status  string
-	Masters int
-	Workers int
-	Nodes   []config.Node // of its deploy.yaml
-	File    string        // its own deploy.yaml; "" if it has none
-	// the deploy.yaml of its last run, if it has none of its own: the run ended before anything was touched
-	Tried string
-	Runs  []request.Run // newest first
-	// Upgrading is the upgrade under way, if there is one.
-	Upgrading Upgrading
-}
-
-// Broken says whether the newest run did not end well and can be gone on with.
-func (c Cluster) Broken() bool {
-	stopped := c.Status == request.Interrupted || c.Status == request.Failed
-	if !stopped || c.File == "" && c.Tried == "" || len(c.Runs) == 0 {
-		return false
-	}
-	v := c.Runs[0].Verb
-	return v == "deploy" || v == "join" || c.Leaves()
-}
-
-// Leaves says whether the newest run took something away. It does not say of which machines, so what is left is
-// shown and confirmed again.
-func (c Cluster) Leaves() bool {
-	return c.File != "" && len(c.Runs) > 0 && (c.Runs[0].Verb == "cleanup" || c.Runs[0].Verb == "delete")
-}
-
-// Said is the status as a person is told it.
-func (c Cluster) Said() string {
-	if c.Status == request.Running && len(c.Runs) > 0 && c.Runs[0].Said() == request.Waiting {
-		return request.Waiting
-	}
-	return c.Status
 }

@@ -9,9 +9,9 @@ import (
 
 // MenuEntry is something that a person can have done from here: an entry of the menu, on the screen and line by line.
 type MenuEntry struct {
-	ID  string    // of its sentences: menu.ID, menu.ID.what
-	Of  []Cluster // those that it can be done with; of none where it is about no cluster, or cannot be done
-	Why string    // key of the sentence that says why it cannot be done now; "" when it can
+	ID  string                // of its sentences: menu.ID, menu.ID.what
+	Of  []request.ClusterRuns // those that it can be done with; of none where it is about no cluster, or cannot be done
+	Why string                // key of the sentence that says why it cannot be done now; "" when it can
 }
 
 // Key chooses the entry, wherever it stands: the order changes with what is likeliest, what a key means does not.
@@ -37,23 +37,25 @@ func (o MenuEntry) Key() string {
 
 // MenuEntries lists the operations that these clusters allow, in the order of the menu: the likeliest first. Runs that
 // wait for a decision come before other runs.
-func MenuEntries(clusters []Cluster) []MenuEntry {
-	with := func(fits func(Cluster) bool) []Cluster {
-		return slices.DeleteFunc(slices.Clone(clusters), func(c Cluster) bool { return !fits(c) })
+func MenuEntries(clusters []request.ClusterRuns) []MenuEntry {
+	with := func(fits func(request.ClusterRuns) bool) []request.ClusterRuns {
+		return slices.DeleteFunc(slices.Clone(clusters), func(c request.ClusterRuns) bool { return !fits(c) })
 	}
-	waiting := func(c Cluster) bool { return c.Said() == request.Waiting }
+	waiting := func(c request.ClusterRuns) bool { return c.Said() == request.Waiting }
 	asks := with(waiting)
-	running := append(asks, with(func(c Cluster) bool { return c.Status == request.Running && !waiting(c) })...)
-	stopped := with(func(c Cluster) bool { // an upgrade is continued first
-		return c.Broken() && (!c.Upgrading.Under() || c.Runs[0].Verb == "cleanup")
+	running := append(asks, with(func(c request.ClusterRuns) bool {
+		return c.Status == request.Running && !waiting(c)
+	})...)
+	stopped := with(func(c request.ClusterRuns) bool { // an upgrade is continued first
+		return c.Broken() && (!c.Upgrade.Under() || c.Runs[0].Verb == "cleanup")
 	})
-	still := with(func(c Cluster) bool {
+	still := with(func(c request.ClusterRuns) bool {
 		return c.File != "" && c.Status != request.Running && c.Status != request.Removed && c.Status != request.Moved
 	})
-	begun := slices.DeleteFunc(slices.Clone(still), func(c Cluster) bool { return !c.Upgrading.Under() })
-	idle := slices.DeleteFunc(slices.Clone(still), func(c Cluster) bool { return c.Upgrading.Under() })
-	back := slices.DeleteFunc(slices.Clone(begun), func(c Cluster) bool { return c.Upgrading.Committed })
-	known := with(func(c Cluster) bool { return c.File != "" })
+	begun := slices.DeleteFunc(slices.Clone(still), func(c request.ClusterRuns) bool { return !c.Upgrade.Under() })
+	idle := slices.DeleteFunc(slices.Clone(still), func(c request.ClusterRuns) bool { return c.Upgrade.Under() })
+	back := slices.DeleteFunc(slices.Clone(begun), func(c request.ClusterRuns) bool { return c.Upgrade.Committed })
+	known := with(func(c request.ClusterRuns) bool { return c.File != "" })
 
 	busy, none, ran := "menu.why.no-cluster", "menu.why.none-stopped", ""
 	switch {
@@ -62,15 +64,15 @@ func MenuEntries(clusters []Cluster) []MenuEntry {
 	case len(begun) > 0:
 		busy = "menu.why.upgrading"
 	}
-	if slices.ContainsFunc(clusters, func(c Cluster) bool {
+	if slices.ContainsFunc(clusters, func(c request.ClusterRuns) bool {
 		return c.File == "" && c.Tried == "" && c.Status == request.Failed
 	}) {
 		none = "menu.why.not-begun"
 	}
-	if !slices.ContainsFunc(clusters, func(c Cluster) bool { return len(c.Runs) > 0 }) {
+	if !slices.ContainsFunc(clusters, func(c request.ClusterRuns) bool { return len(c.Runs) > 0 }) {
 		ran = "menu.why.no-run"
 	}
-	of := func(id string, of []Cluster, why string) MenuEntry {
+	of := func(id string, of []request.ClusterRuns, why string) MenuEntry {
 		if len(of) > 0 {
 			why = ""
 		}

@@ -9,14 +9,15 @@ import (
 // The order of the menu changes with what is likeliest; what a key means does not.
 func TestKeysOfTheMenuKeepTheirMeaning(t *testing.T) {
 	keys := map[string]string{}
-	for name, clusters := range map[string][]Cluster{
-		"none":    nil,
-		"idle":    {{Name: "a", File: "a.yaml", Status: request.Installed}},
-		"running": {{Name: "a", File: "a.yaml", Status: request.Running, Runs: []request.Run{{}}}},
-		"stopped": {{Name: "a", File: "a.yaml", Status: request.Interrupted,
+	for name, clusters := range map[string][]request.ClusterRuns{
+		"none": nil,
+		"idle": {{ClusterInfo: request.ClusterInfo{Name: "a", File: "a.yaml", Status: request.Installed}}},
+		"running": {{ClusterInfo: request.ClusterInfo{Name: "a", File: "a.yaml", Status: request.Running},
+			Runs: []request.Run{{}}}},
+		"stopped": {{ClusterInfo: request.ClusterInfo{Name: "a", File: "a.yaml", Status: request.Interrupted},
 			Runs: []request.Run{{Status: request.Interrupted}}}},
-		"upgrading": {{Name: "a", File: "a.yaml", Status: request.Failed,
-			Upgrading: Upgrading{To: []string{"v1.35.4"}}}},
+		"upgrading": {{ClusterInfo: request.ClusterInfo{Name: "a", File: "a.yaml", Status: request.Failed,
+			Upgrade: &request.Upgrading{To: "v1.35.4"}}}},
 	} {
 		seen := map[string]string{}
 		for _, o := range MenuEntries(clusters) {
@@ -37,10 +38,11 @@ func TestKeysOfTheMenuKeepTheirMeaning(t *testing.T) {
 
 // While an upgrade is unfinished it comes first, and nothing else changes the cluster but a cleanup.
 func TestAnUnfinishedUpgradeComesFirst(t *testing.T) {
-	c := Cluster{Name: "a", File: "a.yaml", Status: request.Interrupted, Runs: []request.Run{{Verb: "deploy"}},
-		Upgrading: Upgrading{From: "v1.34.2", To: []string{"v1.35.4"}}}
+	c := request.ClusterRuns{ClusterInfo: request.ClusterInfo{Name: "a", File: "a.yaml", Status: request.Interrupted,
+		Upgrade: &request.Upgrading{From: "v1.34.2", To: "v1.35.4"}},
+		Runs: []request.Run{{Verb: "deploy"}}}
 	why := map[string]string{}
-	list := MenuEntries([]Cluster{c})
+	list := MenuEntries([]request.ClusterRuns{c})
 	for _, o := range list {
 		why[o.ID] = o.Why
 	}
@@ -55,18 +57,18 @@ func TestAnUnfinishedUpgradeComesFirst(t *testing.T) {
 	if why["resume"] == "" {
 		t.Error("a deploy is resumed")
 	}
-	c.Upgrading.Committed = true
-	if o := MenuEntries([]Cluster{c})[1]; o.ID != "upgrade-back" || o.Why != "menu.why.committed" {
+	c.Upgrade.Committed = true
+	if o := MenuEntries([]request.ClusterRuns{c})[1]; o.ID != "upgrade-back" || o.Why != "menu.why.committed" {
 		t.Errorf("%+v", o)
 	}
-	other := Cluster{Name: "b", File: "b.yaml", Status: request.Installed}
-	for _, o := range MenuEntries([]Cluster{c, other}) {
+	other := request.ClusterRuns{ClusterInfo: request.ClusterInfo{Name: "b", File: "b.yaml", Status: request.Installed}}
+	for _, o := range MenuEntries([]request.ClusterRuns{c, other}) {
 		if o.ID == "add" && (len(o.Of) != 1 || o.Of[0].Name != "b") {
 			t.Errorf("%+v", o)
 		}
 	}
 	c.Status = request.Running
-	if o := MenuEntries([]Cluster{c})[0]; o.ID != "watch" {
+	if o := MenuEntries([]request.ClusterRuns{c})[0]; o.ID != "watch" {
 		t.Errorf("%+v", o)
 	}
 }

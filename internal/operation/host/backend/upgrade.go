@@ -10,19 +10,6 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Upgrading is an upgrade under way; its zero value is none.
-type Upgrading struct {
-	From string   // the version before
-	To   []string // versions that are left of it, the newest last
-	// Committed: it can no longer be reverted. Snapshot is what etcd can be restored from then; there is none when that
-	// does not help either.
-	Committed bool
-	Snapshot  string
-}
-
-// Under says whether an upgrade is under way.
-func (u Upgrading) Under() bool { return len(u.To) > 0 }
-
 // Upgrades is what a cluster can be upgraded with.
 type Upgrades struct {
 	From    string   // its version
@@ -76,7 +63,7 @@ func (w Way) versions(which func(Hop) bool) string {
 }
 
 // Order is what happens on the way, step by step.
-func (w Way) Order(c Cluster, q request.Upgrade) []event.Msg {
+func (w Way) Order(c request.ClusterRuns, q request.Upgrade) []event.Msg {
 	out := []event.Msg{event.M("upgrade.order.snapshot"),
 		event.M("upgrade.order.upload", "count", strconv.Itoa(len(c.Nodes)))}
 	if slices.ContainsFunc(w.Hops, func(h Hop) bool { return h.Etcd }) {
@@ -129,26 +116,9 @@ func (w Way) Lacks(arches []string) []event.Msg {
 }
 
 // Sure is what is confirmed before the upgrade of a cluster begins.
-func (w Way) Sure(c Cluster) []event.Msg {
+func (w Way) Sure(c request.ClusterRuns) []event.Msg {
 	return append([]event.Msg{event.M("upgrade.do.what", "from", w.From, "to", w.Hops[len(w.Hops)-1].Version, "count",
 		strconv.Itoa(len(c.Nodes)))}, w.WayBack()...)
-}
-
-// OnSays is what comes of it when the upgrade is continued.
-func (u Upgrading) OnSays() []event.Msg {
-	out := []event.Msg{event.M("upgrade.on.what", "from", u.From, "to", u.To[len(u.To)-1])}
-	switch {
-	case u.Committed && u.Snapshot == "":
-		return append(out, event.M("upgrade.on.one-way", "from", u.From))
-	case u.Committed:
-		return append(out, event.M("upgrade.on.committed", "from", u.From, "file", u.Snapshot))
-	}
-	return append(out, event.M("upgrade.on.back"))
-}
-
-// BackSays is what comes of it when the upgrade is reverted.
-func (u Upgrading) BackSays() []event.Msg {
-	return []event.Msg{event.M("upgrade.undo.what", "from", u.From), event.M("upgrade.undo.data")}
 }
 
 // short is a duration without what is zero at its end: 10m.
@@ -167,12 +137,12 @@ func short(d time.Duration) string {
 }
 
 // UpgradeOn continues the upgrade of a cluster that is under way, with the options of its last run.
-func UpgradeOn(c Cluster) Start {
+func UpgradeOn(c request.ClusterRuns) Start {
 	return Start{Request: request.NewUpgrade(request.OfCluster(c.Name)), Again: true}
 }
 
 // UpgradeBack reverts it.
-func UpgradeBack(c Cluster) Start {
+func UpgradeBack(c request.ClusterRuns) Start {
 	return Start{Request: request.Back{Common: request.OfCluster(c.Name)}}
 }
 
