@@ -36,6 +36,8 @@ type Deps struct {
 	Version string // of the program
 	// ControlHost: requests may name commands and files of this host. false: there is none, the run is in a pod.
 	ControlHost bool
+	// Place names the meta cluster that has the files, as messages show it; "": they are a state directory.
+	Place string
 	// NoSnapshots: snapshots of etcd would not outlive the run. Requests that need one are refused with
 	// state.no-snapshots; removals save none, and report that. NoBackups: likewise for backups, and state.no-backups.
 	NoSnapshots, NoBackups bool

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -309,5 +310,27 @@ func TestOpenRestore_NewerOwner(t *testing.T) {
 	}
 	if o := ownerAt(t, f.root); o != (node.Owner{}) {
 		t.Errorf("%+v", o)
+	}
+}
+
+// A cluster that a meta cluster installs is owned by it from the beginning: refusals of others say where it is.
+func TestStart_OwnerOfAMetaCluster(t *testing.T) {
+	f, d := simulate(t, phasestest.Shape{Masters: 1})
+	d.Place = "prod @ https://192.0.2.99:6443"
+	if refused, err := errorsOf(t, deployOf(f), d); err != nil {
+		t.Fatal(refused, err)
+	}
+	if o := ownerOn(t, f, "m1"); o.Kind != node.OwnerMeta || o.Place != d.Place {
+		t.Errorf("%+v", o)
+	}
+	if err := os.WriteFile(filepath.Join(f.root, "sim", input.OwnerName), []byte(`{"format":1,"id":"other","fence":1}`),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.Place = ""
+	refused, err := errorsOf(t, deployOf(f), d)
+	if code(err) != "preflight.failed" || refused["m1"].Code != "preflight.other-owner" ||
+		!strings.HasPrefix(refused["m1"].Args["owner"], "prod @ https://192.0.2.99:6443, ") {
+		t.Error(refused, err)
 	}
 }

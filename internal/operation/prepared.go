@@ -91,7 +91,8 @@ func load(ctx context.Context, q request.Request, d Deps) (*prepared, error) {
 	if err := undoable(q); err != nil {
 		return nil, err
 	}
-	p, base := &prepared{deps: d, request: q, fence: &input.Fence{TakeOver: q.Base().TakeOver}}, q.Base()
+	p, base := &prepared{deps: d, request: q, fence: &input.Fence{TakeOver: q.Base().TakeOver,
+		Place: d.Place}}, q.Base()
 	var err error
 	if p.hooks, err = loadHooks(base.Hooks); err != nil {
 		return nil, err

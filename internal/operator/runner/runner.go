@@ -166,6 +166,7 @@ func stopped(name string) *event.Fault {
 func (r *runner) deps() operation.Deps {
 	d := r.o.Deps
 	d.Store, d.Sink, d.Asker, d.Unattended = r.store, r.board, secrets{r.o.Logins}, true
+	d.Place = "namespace " + r.o.Namespace + " of its meta cluster" // a pod does not know the address that others use
 	d.Who = journal.Holder{Program: Program, User: r.o.Namespace, Host: r.o.Pod, PID: os.Getpid()}
 	d.ControlHost, d.NoSnapshots, d.NoBackups = false, r.o.Snapshots == "", r.o.Backups == ""
 	d.Problems = r.board.problems

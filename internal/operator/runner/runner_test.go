@@ -24,6 +24,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/bundle"
 	"github.com/eggo-k8s/eggo/internal/config"
 	"github.com/eggo-k8s/eggo/internal/operation/request"
+	"github.com/eggo-k8s/eggo/internal/phases/node"
 	"github.com/eggo-k8s/eggo/internal/run/event"
 	"github.com/eggo-k8s/eggo/internal/run/exitcode"
 	"github.com/eggo-k8s/eggo/internal/testkit/operatortest"
@@ -191,6 +192,11 @@ func TestRun(t *testing.T) {
 	err = w.client.Get(t.Context(), key, conf)
 	if err != nil || !strings.Contains(string(conf.Data["value"]), "clusters") {
 		t.Fatal(err, conf)
+	}
+	line, err := os.ReadFile(w.Lab.Nodes["m1"].Path("/var/lib/eggo-node/owner"))
+	o := node.ParseOwner(line)
+	if err != nil || o.Kind != node.OwnerMeta || !strings.Contains(o.Place, "namespace ns ") {
+		t.Errorf("the owner of the cluster: %+v %v", o, err)
 	}
 	by := w.LockedBy("m1")
 	if !strings.HasPrefix(by, "ns@deploy-pod pid ") || !strings.Contains(by, "eggops deploy sim") {

@@ -38,6 +38,8 @@ type Fence struct {
 	By string
 	// TakeOver is the highest number of a node that the user has confirmed to take over from; 0: from none.
 	TakeOver uint64
+	// Place names the meta cluster that has the files; "": they are a state directory. A new owner gets it.
+	Place string
 
 	mu     sync.Mutex
 	raised node.Owner
@@ -59,12 +61,15 @@ func (f *Fence) Raise(ctx context.Context, e *Env, nodes []node.Owner) (node.Own
 		if o.Of(n) != node.Owns && n.Fence >= o.Fence {
 			o.Fence = n.Fence
 			if o.ID == "" {
-				o.ID, o.Kind = n.ID, n.Kind
+				o.ID, o.Kind, o.Place = n.ID, n.Kind, n.Place
 			}
 		}
 	}
 	if o.ID == "" {
 		o.ID, o.Kind = NewUUID(), node.OwnerDirectory
+		if f.Place != "" {
+			o.Kind, o.Place = node.OwnerMeta, f.Place
+		}
 	}
 	o.Format, o.Fence, o.Token, o.By, o.At = node.OwnerFormat, o.Fence+1, rand.Text(), f.By, e.Now().UTC()
 	if err := WriteUnderWay(e.StateDir, OwnerName, o); err != nil {
