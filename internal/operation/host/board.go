@@ -14,8 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
-// Open gives the board of a run: its events as they come, the nodes' logs, and the handle of a run in progress. It
-// lasts until it is closed, whatever ctx it was opened with.
+// Open returns the board of a run: its events as they are written, the nodes' logs, and the handle of a run in
+// progress. It lasts until it is closed, also after the end of ctx.
 func (h *Host) Open(ctx context.Context, ref request.Ref, replay float64) (backend.Board, error) {
 	files, err := h.store().Read(ctx, ref.Cluster)
 	if err != nil {
@@ -27,8 +27,8 @@ func (h *Host) Open(ctx context.Context, ref request.Ref, replay float64) (backe
 		cancel()
 		return backend.Board{}, errors.Join(err, files.Close())
 	}
-	// The log itself is read, to its end by now: what waits in a channel would look like an earlier moment of the run,
-	// with questions open that were answered long ago.
+	// The log itself is read, up to its present end: records that wait in a channel would show an earlier moment of the
+	// run, with open questions that were answered long ago.
 	records, closeLog, err := journal.OpenReader(run.Run().Dir)
 	if err != nil {
 		cancel()
@@ -58,7 +58,7 @@ func (h *Host) Open(ctx context.Context, ref request.Ref, replay float64) (backe
 	return o, nil
 }
 
-// Fed is a board of records that come, or of their replay. alive says whether more may come.
+// Fed returns a board of records, or of their replay. alive reports whether there may be more.
 func Fed(records backend.Records, alive func() bool, replay float64) backend.Board {
 	if replay <= 0 {
 		return backend.Board{Feed: &backend.Live{From: records, Alive: alive}}

@@ -25,7 +25,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
-// acts gives the board of a run what a person can do there besides looking.
+// acts gives the board of a run its functions besides the display.
 func (h *Host) acts(c *journal.Cluster, id string, o *backend.Board) {
 	dir, name := c.RunDir(id), filepath.Base(c.Path())
 	o.LogPath = func(host string) string { return filepath.Join(dir, journal.NodeLog(host)) }
@@ -54,7 +54,7 @@ func (h *Host) acts(c *journal.Cluster, id string, o *backend.Board) {
 	}
 	if o.Control != nil {
 		stop := o.Control.Stop
-		if verb := c.Verb(id); verb == "deploy" || verb == "join" { // others are not gone on with by the file alone
+		if verb := c.Verb(id); verb == "deploy" || verb == "join" { // the file alone does not continue others
 			o.Edit = func() (*exec.Cmd, func() (bool, error), error) { return editAgain(h.Getenv, saved, stop) }
 		}
 	}
@@ -122,9 +122,9 @@ func pager(getenv func(string) string, path string) (*exec.Cmd, error) {
 	return nil, event.NewFault(event.ClassUsage, "log.no-pager", nil)
 }
 
-// editAgain opens the cluster's deploy.yaml in the editor of the person: a copy beside it, which takes its place when
-// it has changed and has no faults. Then the run is asked to end, so that it can be gone on with. A copy with faults
-// stays, to be fixed by the next edit.
+// editAgain opens the cluster's deploy.yaml in the user's editor: a copy beside it, which replaces it when it has
+// changed and has no faults. Then the run is stopped, so that it can be continued with the file. A copy with faults
+// stays, for the next edit.
 func editAgain(
 	getenv func(string) string, path string, stop func() error,
 ) (*exec.Cmd, func() (bool, error), error) {
@@ -158,7 +158,7 @@ func editAgain(
 	return exec.Command("sh", "-c", editor+` "$1"`, "sh", draft), after, nil
 }
 
-// editorOf is what the person edits with.
+// editorOf returns the user's editor.
 func editorOf(getenv func(string) string) (string, error) {
 	if e := cmp.Or(getenv("VISUAL"), getenv("EDITOR")); e != "" {
 		return e, nil
@@ -171,7 +171,7 @@ func editorOf(getenv func(string) string) (string, error) {
 	return "", event.NewFault(event.ClassUsage, "edit.no-editor", nil)
 }
 
-// wrongEdit is what is wrong with what was written, nil when nothing is.
+// wrongEdit returns the error of an edited file; nil: it has no faults.
 func wrongEdit(problems config.Problems) error {
 	var out *backend.WrongEdit
 	for _, x := range problems {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// completeMost is how many entries of a directory are looked at.
+// completeMost bounds the entries of a directory that are read.
 const completeMost = 10000
 
-// CompletePath goes on with a path as far as the files that are there agree, and names those that begin so, sorted. A
+// CompletePath completes a path as far as the existing files agree, and returns the files that begin with it, sorted. A
 // directory that is the only one gets its slash. ~ is the home directory and stays as it was typed.
 func (h *Host) CompletePath(text string) (string, []string) {
 	typed, base := filepath.Split(text)
@@ -43,7 +43,7 @@ func (h *Host) CompletePath(text string) (string, []string) {
 	return typed + common, names
 }
 
-// shared is how both begin, in whole characters.
+// shared returns the common beginning, in whole characters.
 func shared(a, b string) string {
 	x, y := []rune(a), []rune(b)
 	n := 0

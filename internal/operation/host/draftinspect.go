@@ -18,7 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// What the wizard looks at while a person types.
+// Inspections of the wizard while a user types.
 
 // watcher is a sink that hands each event to a function.
 type watcher func(event.Event)
@@ -26,7 +26,7 @@ type watcher func(event.Event)
 // Emit implements event.Sink.
 func (w watcher) Emit(r event.Record) error { w(r.Event); return nil }
 
-// Probe looks at one machine: the way there, the login, what it is and what is wrong with it by itself.
+// Probe inspects one machine: the way there, the login, its facts, and the problems of the machine by itself.
 func (d *Draft) Probe(ctx context.Context, of config.Draft, m config.Machine, tell func(draft.Probe)) {
 	fail := func(err error) {
 		if ctx.Err() == nil {
@@ -61,7 +61,7 @@ func (d *Draft) Probe(ctx context.Context, of config.Draft, m config.Machine, te
 	tell(seenLook(m, found.Machine, found.Facts, found.Findings))
 }
 
-// behind is how many machines of a draft are reached through the same bastions as one of them.
+// behind counts the machines of a draft that are reached through the same bastions as one of them.
 func behind(c *config.Cluster, name string, list []config.Machine) (count int) {
 	if c.LoginOf(name).OwnBastions {
 		return 1

@@ -31,7 +31,7 @@ import (
 type Draft struct {
 	h      *Host
 	kept   *store.Draft   // what was typed
-	deps   operation.Deps // of operations with drafts: nobody is asked for what was not typed
+	deps   operation.Deps // of operations with drafts: no user is asked for what was not typed
 	search *staging.Search
 
 	mu      sync.Mutex
@@ -39,7 +39,7 @@ type Draft struct {
 	turn    chan struct{}   // holds one for each machine that is probed
 }
 
-// probesAtOnce is how many machines are looked at side by side.
+// probesAtOnce is how many machines are probed at once.
 const probesAtOnce = 16
 
 func (h *Host) newDraft(kept *store.Draft) *Draft {
@@ -167,7 +167,7 @@ func (d *Draft) Write(path string, of config.Draft, p *i18n.Printer) error {
 	err := os.MkdirAll(filepath.Dir(name), 0o700)
 	undo := func() {}
 	if err == nil && store.SchemaIsOurs(name) {
-		if u, e := store.SaveSchema(name, config.Schema(p)); e == nil { // an editor misses it elsewhere, nobody else
+		if u, e := store.SaveSchema(name, config.Schema(p)); e == nil { // only an editor elsewhere misses it
 			text, undo = append([]byte(config.Modeline), text...), u
 		}
 	}
@@ -190,7 +190,7 @@ func (d *Draft) trustIn(cluster string, of config.Draft) error {
 	return store.Dir{Root: d.h.Root}.Trust(cluster, named, d.kept.KnownHosts())
 }
 
-// request is what read-only operations with a draft are asked for: its secrets are those that were typed.
+// request returns the request of read-only operations with a draft: its secrets are those that were typed.
 func (d *Draft) request(of config.Draft, file string) (request.Common, error) {
 	name := d.Path(file)
 	c, problems, err := of.Cluster(name)

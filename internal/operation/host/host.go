@@ -25,22 +25,22 @@ type Host struct {
 	Getenv  func(string) string
 	Printer func() *i18n.Printer // of what is written for people to read later
 	Program string               // and its version, for a support archive
-	// Deps are those of operations on Root: nobody is asked, and nothing is printed.
+	// Deps returns those of operations on Root: no user is asked, and nothing is printed.
 	Deps func() operation.Deps
 	// Launcher starts processes of runs on Root.
 	Launcher func() operation.Launcher
 
 	mu sync.Mutex
-	// answers of the user by cluster, while a front end is open: who continues is not asked again
+	// answers of the user by cluster, while a front end is open: to continue asks nothing again
 	known map[string]map[string]string
 }
 
-// UsualConfig is where a user's deploy.yaml is: ~/.eggo/deploy.yaml.
+// UsualConfig returns the path of a user's deploy.yaml: ~/.eggo/deploy.yaml.
 func UsualConfig(getenv func(string) string) string {
 	return filepath.Join(homeOf(getenv), ".eggo", "deploy.yaml")
 }
 
-// Path is what was typed as a path, absolute; "" is the directory of the host.
+// Path returns a typed path as an absolute one; "": the directory of the host.
 func (h *Host) Path(typed string) string {
 	if rest, ok := strings.CutPrefix(typed, "~/"); ok || typed == "~" {
 		return filepath.Join(h.home(), rest)
@@ -58,7 +58,7 @@ func homeOf(getenv func(string) string) string { return cmp.Or(getenv("HOME"), "
 
 func (h *Host) store() store.Dir { return store.Dir{Root: h.Root} }
 
-// answered gives what the person has answered about a cluster.
+// answered returns the user's answers about a cluster.
 func (h *Host) answered(cluster string) map[string]string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// What is offered to whoever types a name. What cannot be read is not known, and no error.
+// Names that a shell completes. What cannot be read is not offered, and no error.
 
-// KnownClusters are the names of the clusters.
+// KnownClusters returns the names of the clusters.
 func (h *Host) KnownClusters(ctx context.Context) []string {
 	names, _ := h.store().Known(ctx)
 	return names
 }
 
-// KnownRuns are the runs of a cluster, or of all, the newest first: with a tab the cluster and the verb behind it.
+// KnownRuns returns the runs of a cluster, or of all, newest first: each with a tab, the cluster and the verb.
 func (h *Host) KnownRuns(ctx context.Context, cluster string) []string {
 	all, _ := operation.Overview(ctx, h.store())
 	var out []string
@@ -35,7 +35,7 @@ func (h *Host) KnownRuns(ctx context.Context, cluster string) []string {
 	return out
 }
 
-// KnownPlan is what a run was to do; the newest where none is named.
+// KnownPlan returns the plan of a run; the newest run if none is named.
 func (h *Host) KnownPlan(ctx context.Context, cluster, run string) (plan event.PlanMade) {
 	ref, err := operation.FindRun(ctx, h.store(), cluster, run)
 	if err != nil {
@@ -53,8 +53,8 @@ func (h *Host) KnownPlan(ctx context.Context, cluster, run string) (plan event.P
 	return plan
 }
 
-// KnownNodes are those of a deploy.yaml, or of a cluster; where none is named, those of all clusters and of the usual
-// deploy.yaml.
+// KnownNodes returns the nodes of a deploy.yaml, or of a cluster; if neither is named, those of all clusters and of the
+// usual deploy.yaml.
 func (h *Host) KnownNodes(ctx context.Context, cluster, file string) []config.Node {
 	in := func(file string) []config.Node {
 		if c, _, err := config.LoadFile(file); err == nil && c != nil {
@@ -78,7 +78,7 @@ func (h *Host) KnownNodes(ctx context.Context, cluster, file string) []config.No
 	return out
 }
 
-// KnownSigners are those whose bundles are installed.
+// KnownSigners returns the signers whose bundles are installed.
 func (h *Host) KnownSigners() []string {
 	list, err := trust.In(h.Root).Load()
 	if err != nil || list == nil {

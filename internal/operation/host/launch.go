@@ -14,8 +14,8 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/journal"
 )
 
-// Launch begins a run in a process of its own. What it would ask for – passwords, passphrases, unknown host keys – is
-// asked before, for nobody may be there later.
+// Launch begins a run in a process of its own. What it would ask for (passwords, passphrases, unknown host keys) is
+// asked before, because later no user may be there.
 func (h *Host) Launch(ctx context.Context, st backend.Start, front ask.Asker) (request.Ref, error) {
 	none, of := request.Ref{}, st.Request.Base().Source
 	if st.Soon {
@@ -55,7 +55,7 @@ func (h *Host) Launch(ctx context.Context, st backend.Start, front ask.Asker) (r
 	return run.Ref, nil
 }
 
-// clusterIn is the name of the cluster of a deploy.yaml, "" if it has none.
+// clusterIn returns the name of the cluster of a deploy.yaml, "" if it has none.
 func clusterIn(file string) string {
 	if c, _, err := config.LoadFile(file); err == nil && c != nil {
 		return c.Name
@@ -63,7 +63,7 @@ func clusterIn(file string) string {
 	return ""
 }
 
-// request is that of a run that is begun here.
+// request returns the request of a run that begins here.
 func (h *Host) request(st backend.Start) request.Request {
 	q := request.With(st.Request, h.located(st.Request.Base()))
 	if !st.Again {
@@ -79,11 +79,11 @@ func (h *Host) request(st backend.Start) request.Request {
 	return request.With(q, c)
 }
 
-// soonMost is how long a run that is about to end is waited for: it closes its log after its last event, and gives its
-// lock back then.
+// soonMost bounds the wait for a run that is about to end: it closes its log after its last event, and then releases
+// its lock.
 const soonMost = 30 * time.Second
 
-// after waits until the cluster's run has ended. One that does not is told by whoever wants its lock.
+// after waits until the cluster's run has ended. If it does not end, the next run reports that its lock is held.
 func (h *Host) after(ctx context.Context, cluster string, front ask.Asker) error {
 	runs, err := journal.At(h.Root, cluster)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// What the screens and the line interface read: inspections, directories, deploy.yaml, bundles.
+// Reads of the screens and the line interface: inspections, directories, deploy.yaml, bundles.
 
-// Read inspects, and asks on the screen.
+// Read inspects, and asks its questions on the screen.
 func (h *Host) Read(ctx context.Context, q backend.Query, front ask.Asker) (backend.Answer, error) {
 	base := h.located(q.Base())
 	asks := h.asking(front, base.Source.Cluster)
@@ -62,7 +62,7 @@ func answerOf(ctx context.Context, q backend.Query, base request.Common, deps op
 		}
 		return func(p *i18n.Printer) document.Document {
 			out := append(present.Bundles(p, would.Bundles), present.Findings(p, found)...)
-			if err != nil { // what was found says why nothing can be planned
+			if err != nil { // the findings tell why nothing can be planned
 				return out
 			}
 			return append(out, present.Plan(p, of.Call().Verb, would)...)
@@ -77,7 +77,7 @@ func answerOf(ctx context.Context, q backend.Query, base request.Common, deps op
 	panic("a query that nobody answers")
 }
 
-// located is a request whose deploy.yaml is found from here.
+// located returns a request with the absolute path of its deploy.yaml.
 func (h *Host) located(c request.Common) request.Common {
 	if c.Source.Cluster == "" {
 		c.Source.File = h.Path(cmp.Or(c.Source.File, UsualConfig(h.Getenv)))
@@ -105,7 +105,7 @@ func (h *Host) List(_ context.Context, dir string, suffix []string) (string, []b
 		}
 	}
 	slices.SortStableFunc(files, func(a, b backend.Entry) int { return b.Changed.Compare(a.Changed) })
-	if len(files) > 0 { // what is looked for stands on top
+	if len(files) > 0 { // the likeliest file is first
 		return path, append(files, dirs...), nil
 	}
 	return path, dirs, nil

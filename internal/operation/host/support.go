@@ -14,11 +14,11 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// statesTimeout bounds the time in which all machines together say how their units are.
+// statesTimeout bounds the time in which all machines report the states of their units.
 const statesTimeout = 30 * time.Second
 
-// UnitStates asks the nodes of a cluster how their units are, side by side. Nobody is asked for anything: a node that
-// cannot be logged in to without is one that does not answer. An error is of all of them.
+// UnitStates asks all nodes of a cluster for the states of their units at once. No user is asked for anything: a node
+// that needs a typed password counts as one that does not answer. An error concerns all of them.
 func (h *Host) UnitStates(
 	ctx context.Context, c request.ClusterInfo,
 ) ([]operation.NodeResult[string], error) {
@@ -31,8 +31,8 @@ func (h *Host) UnitStates(
 	return operation.UnitStates(ctx, q, h.Deps())
 }
 
-// Support writes what was logged of a run, without the secrets, into an archive, and gives its name and the names of
-// what is in it. more, if given, has texts beside what was logged, by name.
+// Support writes the logs of a run, without secrets, to an archive, and returns its name and the names of its members.
+// more has further texts by name.
 func (h *Host) Support(
 	ctx context.Context, cluster, run, file string, more func(request.ClusterInfo) map[string]string,
 ) (string, []string, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// What the front ends know of upgrades before one begins.
+// What the front ends show of upgrades before one begins.
 
 // Upgrades finds bundles of newer versions for the nodes of a cluster, and those whose paths were given.
 func (h *Host) Upgrades(ctx context.Context, cluster string, paths []string) (backend.Upgrades, error) {
@@ -62,8 +62,8 @@ func (h *Host) Upgrades(ctx context.Context, cluster string, paths []string) (ba
 	return out, ctx.Err()
 }
 
-// upgradesOf is what is known of a cluster without a search, with the directories of its bundles and the version of
-// its etcd.
+// upgradesOf returns what is known of a cluster without a search, with the directories of its bundles and the version
+// of its etcd.
 func (h *Host) upgradesOf(cluster string) (out backend.Upgrades, dirs []string, etcd string, err error) {
 	saved := filepath.Join(h.Root, cluster, store.ConfigName)
 	c, err := savedCluster(saved)
@@ -90,7 +90,7 @@ func (h *Host) upgradesOf(cluster string) (out backend.Upgrades, dirs []string, 
 	return out, dirs, etcd, nil
 }
 
-// etcdOf is the version of etcd in a bundle, without its v.
+// etcdOf returns the version of etcd in a bundle, without its v.
 func etcdOf(b backend.Bundle) string {
 	for _, g := range b.Groups {
 		for _, m := range g.Members {
@@ -102,7 +102,7 @@ func etcdOf(b backend.Bundle) string {
 	return ""
 }
 
-// minorOf is the minor of a version: 3.6 of 3.6.5.
+// minorOf returns the minor of a version: 3.6 of 3.6.5.
 func minorOf(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
@@ -153,7 +153,7 @@ func (h *Host) Way(ctx context.Context, cluster string, bundles []string) (backe
 	return w, err
 }
 
-// emulates is the oldest minor that a control plane of the next one can emulate.
+// emulates returns the oldest minor that a control plane of the next one can emulate.
 const emulates = 34
 
 func wayBack(from, to string) backend.Back {
@@ -166,7 +166,7 @@ func wayBack(from, to string) backend.Back {
 	return backend.BackNever
 }
 
-// compare orders versions; what is none stands before others.
+// compare orders versions; what is no version comes first.
 func compare(a, b string) int {
 	x, errX := semver.NewVersion(a)
 	y, errY := semver.NewVersion(b)
@@ -176,7 +176,7 @@ func compare(a, b string) int {
 	return x.Compare(y)
 }
 
-// bundlePlaces are the directories that are searched for bundles without being told.
+// bundlePlaces returns the directories that are searched for bundles by default.
 func (h *Host) bundlePlaces() []string {
 	home := h.home()
 	places := []string{

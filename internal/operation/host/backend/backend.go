@@ -1,6 +1,6 @@
-// Package backend is what the front ends know of the machine that they run on: its clusters, their runs, and what can
-// be begun. The screens and the line interface are written against it, and main fills it in. It knows no terminal.
-// Every function takes its time and is called in commands, never in Update.
+// Package backend has the interfaces through which the front ends use the control host: its clusters, their runs, and
+// the runs that can be started. The screens and the line interface call them, package host implements them. It knows no
+// terminal. Every function may block, so the screens call it in commands, never in Update.
 //
 // It may import event, i18n, document, run/state, operation/request and, for DraftServices, draft and what draft stands
 // on.
@@ -21,8 +21,8 @@ import (
 type Services interface {
 	// Clusters returns those that this host knows, by name.
 	Clusters(ctx context.Context) ([]request.ClusterRuns, error)
-	// Open returns the board of a run: live while it goes on, else as it ended. A replay above 0 plays it again at that
-	// speed.
+	// Open returns the board of a run: live while it is in progress, otherwise as it ended. A replay above 0 plays it
+	// again at that speed.
 	Open(ctx context.Context, r request.Ref, replay float64) (Board, error)
 	// Launch begins a run in a process of its own, which continues when this one ends. It asks beforehand what the run
 	// would have to ask, and returns when the event log of the run exists.
@@ -55,14 +55,14 @@ type Entry struct {
 	Changed time.Time
 }
 
-// Checked is what a deploy.yaml says. Cluster has no name when the file cannot be read at all.
+// Checked is the content of a deploy.yaml. Cluster has no name if the file cannot be read at all.
 type Checked struct {
 	Cluster  request.ClusterRuns
 	Facts    []event.Msg // its bundle, its version, its network
 	Problems config.Problems
 }
 
-// Bundle is what is told of one.
+// Bundle describes a bundle.
 type Bundle struct {
 	Name, Kubernetes, Arch, OS, ID, Base string
 	Size                                 int64

@@ -20,12 +20,12 @@ func Resume(cluster string) Start {
 	return Start{Request: request.Deploy{Common: request.OfCluster(cluster)}, Again: true}
 }
 
-// Answer is what a query has found, in the language of whoever shows it.
+// Answer is the result of a query, in the language of the front end that shows it.
 type Answer func(p *i18n.Printer) document.Document
 
-// Query is what is asked about a cluster without changing anything: Status, Plan or Inventory.
+// Query asks about a cluster and changes nothing: Status, Plan or Inventory.
 type Query interface {
-	// Base says which cluster it is about.
+	// Base names the cluster.
 	Base() request.Common
 	isQuery()
 }

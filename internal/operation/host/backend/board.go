@@ -7,53 +7,52 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/state"
 )
 
-// Controller speaks to the process that does a run. Its methods take their time and are called in commands. To
-// detach needs none of them: the run is another process, and goes on when the board is left.
+// Controller controls the process of a run. Its methods may block and are called in commands. Leaving a board calls
+// none of them: the run is another process, and continues.
 type Controller interface {
-	// Decide says what becomes of a step that failed and was asked about (event.StepAsked).
+	// Decide decides about a step that failed and waits for a decision (event.StepAsked).
 	Decide(step string, d event.Decision) error
 	// Stop lets the running steps end and starts no new ones.
 	Stop() error
-	// Abort breaks off.
+	// Abort ends the run without waiting for its running steps.
 	Abort() error
 }
 
-// Board is what the view of a run stands on. What is nil is not offered.
+// Board has the source of a view of a run, and the functions that the view offers. A nil function is not offered.
 type Board struct {
 	Feed Feed
 	// Replay is Feed when the run is over and plays again; its keys are shown then.
 	Replay *Replay
-	// Story: the run is played to show the program (see NewStory). A failure can be retried there; what else could be
-	// done about one on a cluster is shown, and is not available.
+	// Story: the run is played to show the program (see NewStory). A failure can be retried there; the other actions
+	// are shown and are not available.
 	Story bool
-	// Note is a key of i18n for what the footer says at first; "": nothing.
+	// Note is the i18n key of the first text of the footer; "": none.
 	Note string
-	// NodeLog opens what a machine has printed; nil: the board keeps to the last lines. The caller closes what it
-	// opened in Close.
+	// NodeLog opens the output of a machine; nil: the board shows the last lines only. Close closes it.
 	NodeLog func(host string) (NodeLog, error)
-	// LogPath is where that is kept, for a person to find it.
+	// LogPath returns the path of the output of a machine.
 	LogPath func(host string) string
-	// Control is nil when the run is over, or cannot be reached.
+	// Control is nil if the run is over, or cannot be reached.
 	Control Controller
-	// Usual learns from earlier runs how long steps take. It is called in a command.
+	// Usual reads from earlier runs how long steps take. It is called in a command.
 	Usual func() state.History
-	// Shell is the command that opens a shell on a machine.
+	// Shell returns the command that opens a shell on a machine.
 	Shell func(host string) (*exec.Cmd, error)
-	// Edit opens deploy.yaml in the person's editor; what it gives besides is done when the editor has ended well,
-	// and says whether the run ends to be gone on with by what was written.
+	// Edit returns the command that opens deploy.yaml in the user's editor, and a function to call when the editor has
+	// ended without an error. again reports whether the run ends, to be continued with the changed file.
 	Edit func() (*exec.Cmd, func() (again bool, err error), error)
-	// Support writes a support bundle and says where.
+	// Support writes a support bundle and returns its path.
 	Support func() (path string, err error)
-	// Save writes what a machine has printed to a file that a person can take along, and says where.
+	// Save writes the output of a machine to a file in the user's directory and returns its path.
 	Save func(host string) (path string, err error)
-	// Pager shows what a machine has printed.
+	// Pager returns the command that shows the output of a machine.
 	Pager func(host string) (*exec.Cmd, error)
-	// Close gives back what the feed and the logs hold.
+	// Close closes the feed and the logs.
 	Close func()
 }
 
-// WrongEdit is what is wrong with a deploy.yaml that was edited: the first of its faults, where it stands (Line from 1,
-// 0 where nobody knows), and how many more there are.
+// WrongEdit is the error of an edited deploy.yaml with faults: the first fault, its place (Line from 1; 0: not known),
+// and the number of other faults.
 type WrongEdit struct {
 	Line  int
 	Key   string
@@ -64,5 +63,5 @@ type WrongEdit struct {
 // Error implements error.
 func (w *WrongEdit) Error() string { return w.Fault.Error() }
 
-// Unwrap gives the fault.
+// Unwrap returns the fault.
 func (w *WrongEdit) Unwrap() error { return w.Fault }

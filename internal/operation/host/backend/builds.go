@@ -9,19 +9,20 @@ import (
 
 // Builds makes bundles on this machine, where there is a network.
 type Builds interface {
-	// Offer is what can be built.
+	// Offer returns what can be built.
 	Offer(ctx context.Context) (BuildOffer, error)
-	// Reach says why none of the servers answers that the build would fetch from; nil when one does. It asks no others.
+	// Reach returns why none of the servers answers that the build would fetch from; nil if one does. It asks no
+	// others.
 	Reach(ctx context.Context, b Build) error
-	// Build makes the bundles, and shows how far it is a few times a second. The end of ctx stops it. When it returns,
-	// nothing half written is left.
+	// Build makes the bundles, and reports its progress a few times a second. The end of ctx stops it. When it returns,
+	// no incomplete file is left.
 	Build(ctx context.Context, b Build, show func(BuildProgress)) BuildEnd
 }
 
-// BuildOffer is what can be built here.
+// BuildOffer has the choices for a build on this host.
 type BuildOffer struct {
 	Systems []BuildSystem // that a bundle can be for
-	Usual   string        // of them: what a bundle is for when nothing else is said
+	Usual   string        // of them: the default
 	Presets []string      // lists of public mirrors
 	Arch    string        // of this machine
 	Out     string        // the directory that is offered for the bundles, absolute
@@ -30,7 +31,7 @@ type BuildOffer struct {
 // BuildSystem is an operating system of nodes, with what its default spec has.
 type BuildSystem struct{ ID, Kubernetes, Runtime string }
 
-// Build is what is to be built.
+// Build describes the bundles to build.
 type Build struct {
 	System string
 	Arches []string
@@ -38,12 +39,12 @@ type Build struct {
 	Out    string // directory
 }
 
-// BuildProgress is how far a build is.
+// BuildProgress is the progress of a build.
 type BuildProgress struct {
 	Total     BuildRow   // of everything
-	Resolving bool       // what is needed is still being found out: nothing is written yet
-	Rows      []BuildRow // bundles, then sources under way
-	Hidden    int        // sources under way that are not among them
+	Resolving bool       // the files of the bundles are being determined: nothing is written yet
+	Rows      []BuildRow // bundles, then sources in progress
+	Hidden    int        // sources in progress that are not among them
 	Sources   int        // that are there
 	Cached    int        // of them from the cache
 	Notes     []event.Msg
@@ -51,7 +52,7 @@ type BuildProgress struct {
 	Warnings  []event.Msg
 }
 
-// BuildRow is a thing under way.
+// BuildRow is a bundle or a source in progress.
 type BuildRow struct {
 	Label, Arch string
 	Done, Total int64 // bytes; Total below 0 is unknown

@@ -7,10 +7,10 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Feed gives the records of a run as they come. Take is called in commands, never from Update; it does not wait.
-// io.EOF says that nothing will come any more.
+// Feed returns the records of a run as they are written. Take is called in commands, never from Update; it does not
+// wait. io.EOF: there will be no more records.
 type Feed interface {
-	// Take gives at most n records of those that there are by now.
+	// Take returns at most n of the records that exist now.
 	Take(n int) ([]event.Record, error)
 }
 
@@ -22,9 +22,9 @@ type Records interface {
 // Live follows a log that is being written, and ends with the run.
 type Live struct {
 	From Records
-	// Over: nobody writes the log any more; its end is where it ends, though the run has not ended there.
+	// Over: no process writes the log any more. It ends where it is, also without the end of the run.
 	Over bool
-	// Alive says whether somebody writes the log still; nil: somebody does. It is asked when nothing has come.
+	// Alive reports whether a process still writes the log; nil: one does. It is called when there is no record.
 	Alive func() bool
 	ended bool
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/operation/request"
 )
 
-// MenuEntry is something that a person can have done from here: an entry of the menu, on the screen and line by line.
+// MenuEntry is an entry of the menu, on the screen and in the line interface: an operation on clusters.
 type MenuEntry struct {
 	ID  string                // of its sentences: menu.ID, menu.ID.what
-	Of  []request.ClusterRuns // those that it can be done with; of none where it is about no cluster, or cannot be done
-	Why string                // key of the sentence that says why it cannot be done now; "" when it can
+	Of  []request.ClusterRuns // the clusters that allow it; none if it is about no cluster, or not possible
+	Why string                // i18n key of the reason why it is not possible now; "": it is
 }
 
-// Key chooses the entry, wherever it stands: the order changes with what is likeliest, what a key means does not.
+// Key returns the key that chooses the entry. The order of the entries depends on the clusters, their keys do not.
 func (o MenuEntry) Key() string {
 	ids := []string{"runs", "install", "file", "resume", "add", "remove", "upgrade", "cleanup", "status", "bundle"}
 	for i, id := range ids {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// NodeLog has the bytes of what a node has printed. Size is asked in commands, for it may ask a disk.
+// NodeLog is the output of a node. Size may read from a disk, so it is called in commands.
 type NodeLog interface {
 	io.ReaderAt
 	Size() (int64, error)

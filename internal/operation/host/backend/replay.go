@@ -13,10 +13,10 @@ import (
 type Replay struct {
 	From Records
 	Now  func() time.Time
-	// Alive says whether more may come; nil: what there is is all.
+	// Alive reports whether there may be more records; nil: there are no more.
 	Alive func() bool
 
-	mu     sync.Mutex // what follows is read and changed by commands and by the screen
+	mu     sync.Mutex // for the fields below: commands and the screen use them
 	speed  float64
 	paused bool
 	next   *event.Record
@@ -25,10 +25,10 @@ type Replay struct {
 	story  *Story    // that it belongs to; nil: none
 }
 
-// idleMost is how long a replay stands still when nothing happened in the run.
+// idleMost bounds how long a replay shows nothing new while nothing happened in the run.
 const idleMost = 3 * time.Second
 
-// NewReplay plays at the speed: 1 is as it was.
+// NewReplay plays records at a speed; 1 is the speed of the run.
 func NewReplay(from Records, speed float64, now func() time.Time) *Replay {
 	return &Replay{From: from, Now: now, speed: speed}
 }
@@ -89,14 +89,14 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Clock is the time in the run that is shown.
+// Clock returns the time of the run that is shown.
 func (f *Replay) Clock() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.clock
 }
 
-// Pause stops and goes on.
+// Pause stops the replay, or continues it.
 func (f *Replay) Pause() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,7 +104,7 @@ func (f *Replay) Pause() {
 	f.real = f.Now() // it may not have been read while it was paused
 }
 
-// Paused says whether it stands still.
+// Paused reports whether the replay is stopped.
 func (f *Replay) Paused() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,7 +128,7 @@ func (f *Replay) Speed(factor float64) {
 	f.speed = min(64, max(0.25, f.speed*factor))
 }
 
-// Factor is the speed.
+// Factor returns the speed.
 func (f *Replay) Factor() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,15 +6,15 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Story is the replay of a run in which somebody decided about a step that failed, for a viewer to take that part: it
-// waits before the decision until the viewer has made the same. It is the Controller of its board; nothing else than
-// what was done in the run can be done, for there is no cluster.
+// Story is the replay of a run in which a user decided about a failed step, and the viewer decides in the replay: it
+// waits before the decision until the viewer has made the same. It is the Controller of its board. There is no cluster,
+// so only what was done in the run can be done.
 type Story struct {
 	replay *Replay
 	made   map[string]int // decisions of the viewer by step, that have not come yet in the run
 }
 
-// NewStory is the board of a story.
+// NewStory returns the board of a story.
 func NewStory(from Records, speed float64, now func() time.Time) Board {
 	past := NewPrinted(from)
 	r := NewReplay(past, speed, now)
@@ -50,7 +50,7 @@ const (
 	hurries      // to what the viewer has decided
 )
 
-// pace is how the replay goes on before a record. The replay holds the lock.
+// pace returns how the replay continues before a record. The caller holds the lock of the replay.
 func (s *Story) pace(next event.Event) pace {
 	switch e, decided := next.(event.StepDecided); {
 	case s == nil:

@@ -12,14 +12,14 @@ import (
 // streamAhead is how many records are read before they are taken.
 const streamAhead = 1024
 
-// Stream makes Records of a sequence that waits for what comes: a handle's events, or a log from anywhere.
+// Stream makes Records of a sequence that waits for the next record: the events of a handle, or a log from anywhere.
 type Stream struct {
 	come chan streamed
 	over bool
 	err  error
 }
 
-// streamed is a record, or why none comes any more.
+// streamed is a record, or the reason why there are no more.
 type streamed struct {
 	rec event.Record
 	err error
@@ -59,17 +59,17 @@ func (s *Stream) Next() (event.Record, error) {
 	}
 }
 
-// Alive says whether more may come than Next has given.
+// Alive reports whether there may be more records than Next has returned.
 func (s *Stream) Alive() bool { return !s.over }
 
-// Printed passes records on and keeps what nodes have printed by then: the logs of a run that has no directory here.
+// Printed passes records on and keeps the output of nodes: the logs of a run that has no directory here.
 type Printed struct {
 	from  Records
 	mu    sync.Mutex
 	hosts map[string][]byte
 }
 
-// NewPrinted keeps what nodes print in the records that are taken from it.
+// NewPrinted keeps the output of nodes in the records that are taken from it.
 func NewPrinted(from Records) *Printed { return &Printed{from: from, hosts: map[string][]byte{}} }
 
 // Next implements Records.
@@ -84,10 +84,10 @@ func (p *Printed) Next() (event.Record, error) {
 	return r, err
 }
 
-// NodeLog is what a node has printed by now, and prints.
+// NodeLog returns the output of a node, which grows.
 func (p *Printed) NodeLog(host string) (NodeLog, error) { return printedBy{p, host}, nil }
 
-// printedBy is what one node has printed by now.
+// printedBy is the output of one node so far.
 type printedBy struct {
 	*Printed
 	host string

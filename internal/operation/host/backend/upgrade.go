@@ -10,14 +10,14 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// Upgrades is what a cluster can be upgraded with.
+// Upgrades has the bundles that a cluster can be upgraded with.
 type Upgrades struct {
 	From    string   // its version
 	Arches  []string // of its nodes
 	Bundles []Found  // by version: those of newer versions that were found, and those whose paths were given
 }
 
-// Found is a bundle that was found, or what is wrong with it.
+// Found is a bundle that was found, with its fault.
 type Found struct {
 	Path string
 	Bundle
@@ -25,7 +25,7 @@ type Found struct {
 	Named bool // its path was given, or that of its directory
 }
 
-// Way is what an upgrade with some bundles comes to.
+// Way is the way of an upgrade with some bundles.
 type Way struct {
 	From string
 	Hops []Hop
@@ -40,7 +40,7 @@ type Hop struct {
 	Etcd    bool // it brings another version of etcd
 }
 
-// Back says how long a hop can be reverted without restoring etcd.
+// Back tells how long a hop can be reverted without restoring etcd.
 type Back string
 
 // The ways back.
@@ -62,7 +62,7 @@ func (w Way) versions(which func(Hop) bool) string {
 	return strings.Join(out, ", ")
 }
 
-// Order is what happens on the way, step by step.
+// Order describes the way, step by step.
 func (w Way) Order(c request.ClusterRuns, q request.Upgrade) []event.Msg {
 	out := []event.Msg{event.M("upgrade.order.snapshot"),
 		event.M("upgrade.order.upload", "count", strconv.Itoa(len(c.Nodes)))}
@@ -91,7 +91,7 @@ func (w Way) Order(c request.ClusterRuns, q request.Upgrade) []event.Msg {
 	return out
 }
 
-// WayBack says for each hop how long there is a way back.
+// WayBack describes for each hop how long it can be reverted.
 func (w Way) WayBack() []event.Msg {
 	var out []event.Msg
 	for _, b := range []Back{BackToTheEnd, BackInSoak, BackNever, BackNone} {
@@ -102,7 +102,7 @@ func (w Way) WayBack() []event.Msg {
 	return out
 }
 
-// Lacks says of which versions there is no bundle for one of the architectures.
+// Lacks names the versions that lack a bundle for one of the architectures.
 func (w Way) Lacks(arches []string) []event.Msg {
 	var out []event.Msg
 	for _, h := range w.Hops {
@@ -115,13 +115,13 @@ func (w Way) Lacks(arches []string) []event.Msg {
 	return out
 }
 
-// Sure is what is confirmed before the upgrade of a cluster begins.
+// Sure returns what the user confirms before the upgrade of a cluster begins.
 func (w Way) Sure(c request.ClusterRuns) []event.Msg {
 	return append([]event.Msg{event.M("upgrade.do.what", "from", w.From, "to", w.Hops[len(w.Hops)-1].Version, "count",
 		strconv.Itoa(len(c.Nodes)))}, w.WayBack()...)
 }
 
-// short is a duration without what is zero at its end: 10m.
+// short formats a duration without zero units at its end: 10m.
 func short(d time.Duration) string {
 	if d == 0 {
 		return "0s"
@@ -136,7 +136,7 @@ func short(d time.Duration) string {
 	return s
 }
 
-// UpgradeOn continues the upgrade of a cluster that is under way, with the options of its last run.
+// UpgradeOn continues the upgrade of a cluster that is in progress, with the options of its last run.
 func UpgradeOn(c request.ClusterRuns) Start {
 	return Start{Request: request.NewUpgrade(request.OfCluster(c.Name)), Again: true}
 }
@@ -152,12 +152,12 @@ type UpgradeOptions struct {
 	Force, Packages                   bool
 }
 
-// UsualUpgrade are the options when nothing is said.
+// UsualUpgrade returns the default options.
 func UsualUpgrade() UpgradeOptions {
 	return UpgradeOptions{Soak: short(request.SoakTime), Batch: "1", Drain: short(request.DrainTimeout)}
 }
 
-// Request is that of an upgrade of a cluster with bundles, or what is wrong with the options.
+// Request returns the upgrade of a cluster with bundles, or the error of the options.
 func (o UpgradeOptions) Request(cluster string, bundles []string) (request.Upgrade, error) {
 	q := request.NewUpgrade(request.OfCluster(cluster), slices.Clone(bundles)...)
 	q.Force, q.Batch, q.Probe, q.Window, q.Packages = o.Force, o.Batch, o.Probe, o.Window, o.Packages
