@@ -296,7 +296,7 @@ func (s *simulation) check() {
 func TestSimulation(t *testing.T) {
 	seeds, clusters, machines, steps := 2, 4, 20, 25
 	if !testing.Short() {
-		seeds, clusters, machines, steps = 2, 50, 500, 60
+		seeds, clusters, machines, steps = 1, 50, 500, 40
 	}
 	for seed := range uint64(seeds) {
 		s := simulated(t, seed, clusters, machines)
