@@ -94,7 +94,7 @@ e2e: build ## real clusters on real nodes on this machine (root; long the first 
 	@.ci/e2e
 
 test-operator: ## the tests of the operator against a real API server, which the lab's upstream has
-	EGGO_E2E=1 go test -count=1 -vet=off -timeout 10m ./api/... ./internal/operator/...
+	EGGO_E2E=1 go test -short -count=1 -vet=off -timeout 10m ./api/... ./internal/operator/...
 
 e2e-full: build ## e2e with every scenario, the lab and its upstream too (hours)
 	EGGO_E2E=1 EGGO_E2E_FULL=1 go test -count=1 -p 1 -v -timeout 6h ./test/... ./internal/bundle/deb

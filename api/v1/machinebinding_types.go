@@ -139,9 +139,10 @@ type MachineCopySpec struct {
 
 // MachineCondition is the original's status of a machine.
 type MachineCondition struct {
-	// UsagesStatus are the roles that the machine has by now, added.
+	// UsagesStatus are the roles that the machine has by now, added. It is always written: an entry of a map without any
+	// field would be null after a server-side apply.
 	// +optional
-	UsagesStatus int32 `json:"usagesStatus,omitempty"`
+	UsagesStatus int32 `json:"usagesStatus"`
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`

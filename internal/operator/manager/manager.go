@@ -71,6 +71,9 @@ type Options struct {
 // leaderLease is the name of the Lease of the leader, as in the original eggops.
 const leaderLease = "ce9441bc.isula.org"
 
+// recorder is the name of the operator in Events.
+const recorder = "eggops"
+
 // Requests to the API server: status updates of many clusters are its load.
 const (
 	requestsPerSecond = 50
@@ -183,6 +186,7 @@ type outside struct {
 	prober    pool.Prober
 	launcher  operation.Launcher
 	health    cluster.Health
+	bundles   interface{ SetUp(m ctrl.Manager) error } // the controller of Infrastructures
 }
 
 // outside returns the parts of a real meta cluster. Machines have no address of refused.
@@ -194,15 +198,17 @@ func (o Options) outside(m ctrl.Manager, refused config.Addresses) (outside, err
 	}
 	prober := &pool.SSH{Dialer: o.Dialer(own.Known), Dir: o.Scratch,
 		Who: journal.Holder{Program: "eggops", User: o.Namespace, Host: host, PID: os.Getpid()}}
-	return outside{own, prober, &operation.Jobs{Client: m.GetClient()}, cluster.API{}}, nil
+	inspects := &bundles.Infrastructures{Client: m.GetClient(), Live: m.GetAPIReader(),
+		Events: m.GetEventRecorderFor(recorder), Image: o.Image}
+	return outside{own, prober, &operation.Jobs{Client: m.GetClient()}, cluster.API{}, inspects}, nil
 }
 
 // controllers adds all controllers to a manager.
 func (o Options) controllers(m ctrl.Manager, to outside) error {
-	c, live, events := m.GetClient(), m.GetAPIReader(), m.GetEventRecorderFor("eggops")
+	c, live, events := m.GetClient(), m.GetAPIReader(), m.GetEventRecorderFor(recorder)
 	return errors.Join(
 		(&pool.Machines{Client: c, Live: live, Prober: to.prober, Addresses: to.addresses, Events: events}).SetUp(m),
-		(&bundles.Infrastructures{Client: c, Live: live, Events: events, Image: o.Image}).SetUp(m),
+		to.bundles.SetUp(m),
 		(&pool.Binder{Client: c, Live: live, Events: events}).SetUp(m),
 		m.Add(&guard.Guard{Client: c, Live: live}),
 		(&cluster.Controller{Client: c, Events: events, Health: to.health}).SetUp(m),

@@ -262,7 +262,7 @@ func newSite(t *testing.T, fails float64, machines int) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.controllers(m, outside{&pool.Addresses{Live: m.GetAPIReader()}, s, s, s}); err != nil {
+	if err := o.controllers(m, outside{&pool.Addresses{Live: m.GetAPIReader()}, s, s, s, noBundles{}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -380,6 +380,11 @@ func (s *site) each(do func(*eggov1.Cluster)) {
 		}
 	}
 }
+
+// noBundles inspects no bundle: the test has written what there is.
+type noBundles struct{}
+
+func (noBundles) SetUp(ctrl.Manager) error { return nil }
 
 // Many clusters over one pool, with runs that fail: they get what they want, no machine has two of them, and in the end
 // the pool is as it was.
