@@ -139,8 +139,8 @@ type MachineCopySpec struct {
 
 // MachineCondition is the original's status of a machine.
 type MachineCondition struct {
-	// UsagesStatus are the roles that the machine has by now, added. It is always written: an entry of a map without any
-	// field would be null after a server-side apply.
+	// UsagesStatus are the roles that the machine has by now, added. It is always written: an entry of a map without
+	// any field would be null after a server-side apply.
 	// +optional
 	UsagesStatus int32 `json:"usagesStatus"`
 	// +optional

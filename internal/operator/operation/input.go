@@ -41,6 +41,9 @@ func Drain(c *eggov1.Cluster, args *eggov1.OperationArgs) (limit time.Duration, 
 	return limit, force || args != nil && args.Force
 }
 
+// usualBackups is how many backups are kept unless spec.backup.keep has another number.
+const usualBackups = 7
+
 // Request returns the request of an Operation that a person has made: it is about the cluster as its state describes
 // it. The faults are operator.verb and operator.no-claim.
 func Request(o *eggov1.Operation, c *eggov1.Cluster) (request.Request, error) {
@@ -73,8 +76,8 @@ func Request(o *eggov1.Operation, c *eggov1.Cluster) (request.Request, error) {
 		return request.Cleanup{Common: common, Nodes: args.Nodes, Purge: args.Purge}, nil
 	case eggov1.VerbBackup:
 		b := cmp.Or(c.Spec.Backup, &eggov1.BackupPolicy{})
-		return request.Backup{Common: common, Dir: pod.BackupsDir, Keep: int(b.Keep), Recipients: b.Recipients,
-			By: request.Schedule}, claim(b.Claim != "", "spec.backup")
+		return request.Backup{Common: common, Dir: pod.BackupsDir, Keep: int(cmp.Or(b.Keep, usualBackups)),
+			Recipients: b.Recipients, By: request.Schedule}, claim(b.Claim != "", "spec.backup")
 	case eggov1.VerbJoin, eggov1.VerbUpgrade: // they follow from the spec of the Cluster
 	}
 	return nil, event.NewFault(event.ClassUsage, "operator.verb", nil, "verb", string(o.Spec.Verb))
