@@ -74,12 +74,12 @@ func TestOperatorSurvives(t *testing.T) {
 		strings.ReplaceAll(demoCluster, "VERSION", version))
 
 	s.Say("== the run is killed")
-	first := m.step("etcd", "certificates", "pki")
+	first := m.step("infrastructure.")
 	m.killRun()
 	m.attempt(first, 2)
 
 	s.Say("== the operator is killed")
-	m.step("apiserver", "control-plane", "controlplane")
+	m.step("control-plane.", "bootstrap.")
 	_, err = s.Kubectl(ctx, "-n", "eggops-system", "delete", "pod", "-l", "app.kubernetes.io/component=manager",
 		"--grace-period=0", "--force")
 	must(t, "kill of the operator", err)
@@ -102,7 +102,7 @@ func TestOperatorSurvives(t *testing.T) {
 	must(t, "annotate", err)
 	_, err = s.Kubectl(ctx, "-n", "lab", "delete", "ec/demo", "--wait=false")
 	must(t, "delete", err)
-	m.step("cleanup", "etcd", "kube", "runtime", "network", "containers")
+	m.step("clean.")
 	m.killRun()
 	_, err = s.Kubectl(ctx, "-n", "lab", "wait", "--for=delete", "ec/demo", "--timeout=600s")
 	must(t, "deletion", err)
