@@ -94,6 +94,9 @@ func (r Run) template() (corev1.PodTemplateSpec, error) {
 		TerminationGracePeriodSeconds: &grace, HostNetwork: r.Cluster.Spec.HostNetwork,
 		SecurityContext: podSecurity(),
 	}
+	// As the operator itself: a meta cluster may have nothing but control planes.
+	spec.Tolerations = []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane",
+		Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}}
 	if spec.HostNetwork {
 		spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
 	}

@@ -58,6 +58,9 @@ func TestRunJob(t *testing.T) {
 		s.Affinity.NodeAffinity == nil {
 		t.Errorf("%+v", s)
 	}
+	if len(s.Tolerations) != 1 || s.Tolerations[0].Effect != corev1.TaintEffectNoSchedule {
+		t.Errorf("the pod does not tolerate a control plane: %+v", s.Tolerations)
+	}
 	under := func(file string) bool {
 		return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
 			return strings.HasPrefix(file, m.MountPath+"/")
