@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DeletionPolicy says what the deletion of a Cluster does.
+// DeletionPolicy defines the effect of deleting a Cluster.
 // +kubebuilder:validation:Enum=Confirm;Cleanup;Orphan
 type DeletionPolicy string
 
@@ -20,7 +20,7 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// ApprovalPolicy says which changes wait for a person.
+// ApprovalPolicy defines which changes need an approval.
 // +kubebuilder:validation:Enum=Automatic;Manual
 type ApprovalPolicy string
 
@@ -30,18 +30,18 @@ const (
 	ApprovalManual    ApprovalPolicy = "Manual"    // all: each is a plan first, which AnnotationApprove approves
 )
 
-// FailurePolicy says what becomes of a step that failed on a machine.
+// FailurePolicy defines how a run continues after a step failed on a machine.
 // +kubebuilder:validation:Enum=Abort;Skip;Ask
 type FailurePolicy string
 
 // The policies.
 const (
 	OnFailureAbort FailurePolicy = "Abort" // the run ends
-	OnFailureSkip  FailurePolicy = "Skip"  // the machine is left out of the rest of the run
+	OnFailureSkip  FailurePolicy = "Skip"  // the rest of the run skips the machine
 	OnFailureAsk   FailurePolicy = "Ask"   // the run waits for a decision in its Operation
 )
 
-// DriftPolicy says what is done about changes that others made to a cluster.
+// DriftPolicy defines how the operator treats changes that others made to a cluster.
 // +kubebuilder:validation:Enum=Report;Correct
 type DriftPolicy string
 

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// HostKeyPolicy says what is done about a host key that is not pinned.
+// HostKeyPolicy defines whether a host key that is not pinned is accepted.
 // +kubebuilder:validation:Enum=Strict;TrustOnFirstUse
 type HostKeyPolicy string
 
@@ -160,7 +160,7 @@ type MachineStatus struct {
 	LastProbe *metav1.Time `json:"lastProbe,omitempty"`
 }
 
-// MachineFacts are what a probe found.
+// MachineFacts describe a machine as the last probe found it.
 type MachineFacts struct {
 	// OS and OSVersion are ID and VERSION_ID of os-release.
 	// +optional

@@ -34,7 +34,7 @@ func (v Verb) Changes() bool {
 	return true
 }
 
-// StopKind says how a run is stopped.
+// StopKind defines how a run is stopped.
 // +kubebuilder:validation:Enum=Stop;Abort
 type StopKind string
 
@@ -44,7 +44,7 @@ const (
 	StopAbort StopKind = "Abort" // running steps are broken off
 )
 
-// OperationSpec is a run. It is fixed but for Stop and Decisions.
+// OperationSpec describes a run. Only Stop and Decisions can change.
 //
 // +kubebuilder:validation:XValidation:rule="self.clusterRef == oldSelf.clusterRef && self.verb == oldSelf.verb && has(self.args) == has(oldSelf.args) && (!has(self.args) || self.args == oldSelf.args) && has(self.specDigest) == has(oldSelf.specDigest) && (!has(self.specDigest) || self.specDigest == oldSelf.specDigest) && has(self.fence) == has(oldSelf.fence) && (!has(self.fence) || self.fence == oldSelf.fence)",message="an Operation cannot change: create another one. Only stop and decisions can be set"
 // +kubebuilder:validation:XValidation:rule="self.verb != 'restore' || (has(self.args) && has(self.args.snapshot))",message="restore needs args.snapshot"

@@ -47,7 +47,7 @@ func SourceLines(data []byte, file string, to PackageSource) []SourceLine {
 	return t.setSources(to, filepath.Dir(file))
 }
 
-// SameButSources reports whether two deploy.yaml are the same to a cluster but for the bundles that they name.
+// SameButSources reports whether two deploy.yaml are the same to a cluster except for their bundles.
 func SameButSources(a, b []byte, file string) bool {
 	x, _ := Load(a, file)
 	y, _ := Load(b, file)

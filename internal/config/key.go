@@ -13,7 +13,7 @@ import (
 type Kind string
 
 // The kinds. A List is typed with commas between its items; a Block is YAML, as it stands below its key in the file.
-// The kinds from Address on are Text to the one who types them, but for Map and Machines, which are not typed.
+// Users type the kinds from Address on as Text. Map and Machines are never typed.
 const (
 	Text     Kind = "text"
 	Number   Kind = "number"

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// SameBesideNodes reports whether two deploy.yaml describe the same cluster but for its nodes and how they are logged
-// in to. Both are to be as the cluster's own is saved: without relative paths.
+// SameBesideNodes reports whether two deploy.yaml describe the same cluster except for its nodes and how they are
+// logged in to. Both are to be as the cluster's own is saved: without relative paths.
 func SameBesideNodes(a, b *Cluster) bool {
 	bare := func(c, other *Cluster) Cluster {
 		out := *c

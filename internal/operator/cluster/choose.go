@@ -20,7 +20,7 @@ import (
 	"github.com/eggo-k8s/eggo/internal/run/event"
 )
 
-// decision says which step a cluster needs next.
+// decision is the next step of a cluster.
 type decision struct {
 	begin *attempt        // an Operation to make, or to complete
 	drop  []*v1.Operation // that were stopped before they began

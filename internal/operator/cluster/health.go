@@ -42,7 +42,7 @@ type API struct{}
 // patience is how long an API server has for its answers.
 const patience = 10 * time.Second
 
-// Ask implements Health. A kubeconfig that names commands or files is refused: whoever can write it must not run
+// Ask implements Health. A kubeconfig that refers to commands or files is refused: a user who can write it must not run
 // commands here.
 func (API) Ask(ctx context.Context, kubeconfig []byte) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -108,7 +108,7 @@ func (c *Controller) remove(ctx context.Context, w *world) (reconcile.Result, er
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// cleaning says which step the deletion of a cluster needs next.
+// cleaning is the next step in the deletion of a cluster.
 type cleaning struct {
 	decision
 	free map[*v1.Machine]bool // machines that leave, and whether they are clean

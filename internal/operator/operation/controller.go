@@ -270,7 +270,7 @@ func (c *Controller) image(cluster *eggov1.Cluster) pod.Image {
 }
 
 // input returns what the pod of an Operation needs, and whether its InputSecret exists. That of an Operation with a
-// specDigest is written by whoever made it; for all others it is made here.
+// specDigest is written by its creator; for all others it is made here.
 func (c *Controller) input(ctx context.Context, o *eggov1.Operation, cluster *eggov1.Cluster) (in pod.Input,
 	written bool, err error) {
 	s := &corev1.Secret{}
