@@ -389,10 +389,7 @@ func (noBundles) SetUp(ctrl.Manager) error { return nil }
 // Many clusters over one pool, with runs that fail: they get what they want, no machine has two of them, and in the end
 // the pool is as it was.
 func TestSimulation(t *testing.T) {
-	clusters, machines := 50, 500
-	if testing.Short() {
-		clusters, machines = 4, 16
-	}
+	const clusters, machines = 4, 16
 	s := newSite(t, 0.3, machines)
 	for i := range clusters {
 		s.create(&eggov1.Cluster{ObjectMeta: named(fmt.Sprintf("c%02d", i)), Spec: eggov1.ClusterSpec{
