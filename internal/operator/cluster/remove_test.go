@@ -81,6 +81,14 @@ func TestCleaning(t *testing.T) {
 			r.ended(r.attemptCleanup(), v1.PhaseSucceeded)
 			r.has = known{}
 		}, "+m1 +w1 +w2"},
+		"cleaned in the same second as another attempt": {0, func(r *rack) {
+			r.install()
+			done := r.ended(r.attemptCleanup(), v1.PhaseSucceeded)
+			other := done.DeepCopy()
+			other.Name, other.Status.Phase = "zz", v1.PhaseFailed
+			r.ops = append(r.ops, *other)
+			r.has = known{}
+		}, "+m1 +w1 +w2"},
 		"the state is empty before the end of the cleanup is known": {0, func(r *rack) {
 			r.install()
 			r.ended(r.attemptCleanup(), v1.PhaseQueued)
