@@ -190,11 +190,13 @@ func (w *world) cleaning(ctx context.Context) (cleaning, error) {
 // untouched reports whether machines of a cluster without state have nothing of it: the last run was a cleanup, or none
 // has changed a machine. If the state was lost, it is not known what the machines have.
 func (w *world) untouched() bool {
-	// During a deletion nothing but cleanups begins, so one that succeeded counts whatever others did. Which of them was
-	// the last one is not known: the times of objects are whole seconds.
-	if at := w.cluster.DeletionTimestamp; at != nil && slices.ContainsFunc(w.ops, func(o v1.Operation) bool {
+	// During a deletion nothing but cleanups begins, so one that succeeded counts whatever others did. Which of them
+	// was the last one is not known: the times of objects are whole seconds.
+	at := w.cluster.DeletionTimestamp
+	cleaned := func(o v1.Operation) bool {
 		return o.Spec.Verb == v1.VerbCleanup && o.Status.Phase == v1.PhaseSucceeded && !o.CreationTimestamp.Before(at)
-	}) {
+	}
+	if at != nil && slices.ContainsFunc(w.ops, cleaned) {
 		return true
 	}
 	last := w.last(func(o *v1.Operation) bool { return o.Spec.Verb.Changes() && begun(o) && !never(o) })

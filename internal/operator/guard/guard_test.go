@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -28,7 +29,16 @@ func TestGuard(t *testing.T) {
 	definition.SetKind("CustomResourceDefinition")
 	definition.SetName("clusters.eggo.isula.org")
 	deletes := func() error { return c.Delete(t.Context(), definition.DeepCopy(), client.DryRunAll) }
-	apiservertest.Until(t, func() error { // a policy holds a moment after it was created, and so do rights
+	refused := func(do func() error) func() error { // a policy holds a moment after it was created, and so do rights
+		return func() error {
+			if err := do(); !apierrors.IsForbidden(err) {
+				return fmt.Errorf("a deletion is not refused: %w", err)
+			}
+			return nil
+		}
+	}
+	apiservertest.Until(t, refused(deletes))
+	apiservertest.Until(t, func() error {
 		if err := g.Look(t.Context()); err != nil {
 			return err
 		}
@@ -45,9 +55,7 @@ func TestGuard(t *testing.T) {
 	if err := deletes(); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "annotate crd/clusters") {
 		t.Errorf("a definition with objects can be deleted: %v", err)
 	}
-	if err := c.Delete(t.Context(), cluster, client.PropagationPolicy(metav1.DeletePropagationBackground)); err == nil {
-		t.Error("a cluster is deleted without confirmation")
-	}
+	apiservertest.Until(t, refused(func() error { return c.Delete(t.Context(), cluster, client.DryRunAll) }))
 	cluster.Annotations = map[string]string{v1.AnnotationConfirmDeletion: "demo"}
 	if err := c.Update(t.Context(), cluster); err != nil {
 		t.Fatal(err)
